@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine: records in, requests with paths out. Pure and deterministic: the same records give the
+ * same answers whether they come live, from a file or from a test. One thread at a time. */
+#ifndef CC_ENGINE_H
+#define CC_ENGINE_H
+
+#include "path.h"
+
+struct engine;
+
+struct engine_opts {
+	uint64_t memory_bytes; /* budget for timelines and requests; 0: 256 MiB */
+	cc_ns window_ns;       /* keep finished requests this long; 0: all (analyze) */
+	bool no_paths;	       /* index only (bench) */
+};
+
+/* Returns 0 or -ENOMEM; caller owns *ret. */
+CC_NODISCARD int engine_new(const struct engine_opts *opts, struct engine **ret);
+void engine_free(struct engine *e); /* NULL is a no-op */
+
+/* Takes in one record of @len bytes. Nothing of @rec is kept by pointer. Returns 0; -EINVAL for a
+ * malformed one (counted, engine unchanged); -ENOMEM. A TICK moves the watermark and computes the
+ * paths of requests that are complete before it. */
+CC_NODISCARD int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len);
+
+/* End of the stream: everything is complete up to the last record. Requests still open become
+ * in-flight ones that end there; a stream without sockets gets one request per task. */
+CC_NODISCARD int engine_finish(struct engine *e);
+
+struct engine_stats {
+	uint64_t events;	 /* records taken in */
+	uint64_t malformed, unknown_kind;
+	uint64_t episodes;
+	uint64_t late;		 /* came later than their watermark */
+	uint64_t lost_cnt;	 /* folded episodes + LOSS records */
+	cc_ns lost_ns;
+	uint64_t clamped, wake_running, cycles;
+	uint64_t evicted;	 /* episodes and requests dropped for memory or age */
+	uint64_t stacks_user, stacks_complete; /* episodes with a user stack; complete ones */
+	uint64_t short_cnt;
+	cc_ns short_ns;
+	cc_ns first_ns, last_ns; /* of all records */
+	cc_ns watermark_ns;
+	int64_t realtime_off_ns; /* realtime - monotonic, at the last TICK */
+	uint64_t counter[32];	 /* latest COUNTER values, by CC_CNT_* */
+	uint64_t option[32];	 /* OPTION values, by CC_OPT_* */
+	bool has_sockets;	 /* some REQ, OPEN_REQ, SOCKOP or LISTEN came */
+	size_t memory_bytes;	 /* in use */
+};
+const struct engine_stats *engine_stats(const struct engine *e);
+
+/* Requests kept, in order of end time; borrowed until the next feed. */
+const struct cc_request *const *engine_requests(const struct engine *e, size_t *ret_cnt);
+
+/* The names and facts below are borrowed until the next feed; NULL: not known. */
+struct engine_task {
+	uint32_t tid, tgid;
+	cc_ns start, born, dead; /* 0: not known / alive */
+	const char *comm;	 /* raw bytes from the kernel: sanitize at the sink */
+	uint32_t flags;		 /* CC_TF_* */
+};
+/* The task that had @tid at @at (0: latest). Returns false if none is known. */
+bool engine_task(const struct engine *e, uint32_t tid, cc_ns at, struct engine_task *ret);
+/* i-th known task, for the Threads screen; false beyond the last. */
+bool engine_task_at(const struct engine *e, size_t i, struct engine_task *ret);
+
+struct engine_stack {
+	uint32_t tgid, flags, cnt; /* CC_ST_* */
+	const uint64_t *ip;
+};
+bool engine_stack(const struct engine *e, uint64_t key, struct engine_stack *ret);
+
+/* Name of a frame: text "fn+0x41", module "libc.so.6 cart.c:88" or "". False: no NAME came; then
+ * module and offset come from MODULE when the address lies in one ("app", off). */
+struct engine_frame {
+	const char *text, *module;
+	size_t text_len, module_len; /* not NUL-terminated */
+	uint64_t module_off;
+	bool named;
+};
+bool engine_frame(const struct engine *e, uint32_t tgid, uint64_t ip, struct engine_frame *ret);
+
+/* Resource of a piece, for people: "0x7f..c0", "cart_mutex", "10.0.0.7:5432", "fd 7 pipe". Writes
+ * at most @cap bytes, NUL-terminated; returns the length. 0 or unknown: "". */
+size_t engine_resource_name(const struct engine *e, uint32_t resource, char *buf, size_t cap);
+
+/* Targets in order of their records. */
+struct engine_target {
+	uint32_t tgid;
+	const char *comm;
+};
+bool engine_target_at(const struct engine *e, size_t i, struct engine_target *ret);
+
+/* Host text and notes (CC_NAME_HOST, CC_NAME_NOTE), NUL-terminated; NULL: no more. */
+const char *engine_host(const struct engine *e);
+const char *engine_note_at(const struct engine *e, size_t i);
+
+/* Shares of a task's time over [lo, hi) by group letter in WAIT_GROUPS order, for timelines; ns. */
+void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, cc_ns mix[9]);
+
+#endif

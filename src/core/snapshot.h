@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot: everything a screen or an output shows at one moment, immutable, in one allocation
+ * family with its own strings. Built on the collector's side, read by one owner at a time. */
+#ifndef CC_SNAPSHOT_H
+#define CC_SNAPSHOT_H
+
+#include "engine.h"
+#include "path.h"
+
+typedef uint32_t cc_str; /* a string of this snapshot: snapshot_str(); 0 is "" */
+
+struct filter; /* filter.h: a parsed filter */
+
+enum snap_sort { SORT_LATENCY, SORT_AGE, SORT_CONFIDENCE, SORT_UNEXPLAINED, SORT_DOMINANT };
+enum snap_group { GROUP_CLASS, GROUP_SITE, GROUP_RESOURCE, GROUP_WAKER, GROUP_HOLDER };
+
+struct cc_query {		/* what the user looks at; all zero: the default view */
+	cc_ns view_ns;		/* window ends here; 0: at the watermark */
+	cc_ns window_ns;	/* 0: all that is kept */
+	const struct filter *filter; /* NULL: none; borrowed for the call */
+	enum snap_sort sort;
+	bool ascending;
+	enum snap_group group;
+	bool root_causes;	/* waits: by the deepest partition, not depth 0 */
+	uint32_t max_rows;	/* 0: 500 */
+	struct cc_reqid selected; /* kept among the rows when it is still known */
+	uint8_t min_confidence;	/* pieces below it count as unknown in waits */
+};
+
+struct snap_task {
+	uint32_t tid, tgid;
+	cc_str comm; /* sanitized; "" not known */
+};
+
+struct snap_stack {
+	uint32_t first, cnt; /* in frames[] */
+	uint32_t flags;	     /* CC_ST_* */
+};
+struct snap_frame {
+	cc_str text;   /* "cart_add+0x41" or "app+0x1234" */
+	cc_str module; /* "libc.so.6", "app cart.c:88", "[k]" */
+	uint64_t ip;
+};
+
+/* A piece, with everything a reader needs already looked up. */
+struct snap_piece {
+	struct cc_piece p;
+	struct snap_task task, waker, holder, occupant;
+	cc_str site;	 /* the innermost user frame that names the place; "" none */
+	cc_str waker_site;
+	cc_str resource;
+	cc_str for_request, by_request; /* ids as text */
+	uint32_t stack, kstack, waker_stack, waker_kstack; /* 1 + index in stacks[]; 0: none */
+};
+
+struct snap_dominant {
+	uint8_t cls;	/* enum wait_class */
+	cc_ns ns;
+	double share;	/* of latency */
+	cc_str site, resource;
+	uint32_t piece; /* index in the request's pieces */
+};
+
+struct snap_request {
+	struct cc_reqid id;
+	cc_str id_text;
+	enum cc_req_state state;
+	struct cc_rec_req rec;
+	cc_ns start, end, latency_ns;
+	struct snap_task task, recv_task;
+	cc_str peer, up_peer; /* "10.0.0.7:51122", "unix", "" */
+	cc_ns path_sum_ns, unexplained_ns, ambiguous_ns;
+	cc_ns class_ns[WAIT_CLASS_CNT];
+	uint8_t confidence;
+	bool path_ok, lost_inside;
+	struct snap_dominant dominant, root;
+	struct snap_task waker, holder; /* of the dominant wait */
+	cc_str waker_text, holder_text; /* for the two columns: "worker/7", "softirq", "-" */
+	cc_str verdict;			/* one sentence */
+	uint32_t first_piece, piece_cnt; /* in pieces[] */
+};
+
+struct snap_wait { /* one row of Waits */
+	uint8_t cls;
+	cc_str site, resource, waker, holder;
+	cc_ns total_ns, p50_ns, p99_ns;
+	uint32_t requests;
+	double share;	 /* of the latency of the requests counted */
+	uint8_t confidence;
+	cc_ns what_if_ns; /* at most this much less, summed, if this wait were gone */
+};
+struct snap_blame {
+	cc_str victim, culprit;
+	uint8_t cls;
+	cc_ns total_ns;
+};
+struct snap_slow_typical { /* class by class, mean ns per request */
+	uint8_t cls;
+	cc_ns slow_ns, typical_ns;
+};
+struct snap_thread {
+	struct snap_task task;
+	uint32_t flags; /* CC_TF_* */
+	uint32_t requests;
+	cc_ns mix[9];	/* by WAIT_GROUPS, over the window */
+	uint8_t strip[60]; /* index in WAIT_GROUPS + 1 of what filled most of that slice; 0 none */
+};
+
+struct snapshot {
+	cc_ns now_ns, window_ns; /* window actually covered: [now - window, now) */
+	cc_ns first_ns, last_ns; /* of the stream */
+	int64_t realtime_off_ns;
+	struct engine_stats stats;
+	struct snap_task target;
+	uint32_t target_cnt;	 /* of targets[] */
+	const struct snap_task *targets;
+	cc_str host, filter_text;
+	uint32_t note_cnt;
+	const cc_str *notes;
+
+	uint32_t total_cnt;	 /* finished requests in the window, before the filter */
+	uint32_t match_cnt;	 /* after it */
+	uint32_t in_flight_cnt;
+	uint32_t stream_cnt;	 /* in the window, kept out of percentiles */
+	cc_ns p50_ns, p95_ns, p99_ns, max_ns;
+	double rate;		 /* finished requests per second */
+	double conf_share[3];	 /* H, M, L of finished requests, 0..1 */
+	cc_ns p99_line[60];	 /* p99 of equal slices of the window, oldest first; 0: none */
+	cc_ns p99_mix[9];	 /* ns by WAIT_GROUPS in requests >= p95: "where p99 went" */
+	cc_str verdict;		 /* for the window, slow versus typical */
+
+	uint32_t request_cnt;
+	const struct snap_request *requests; /* rows, in the query's order */
+	uint32_t piece_cnt;
+	const struct snap_piece *pieces;
+	uint32_t stack_cnt, frame_cnt;
+	const struct snap_stack *stacks;
+	const struct snap_frame *frames;
+	uint32_t wait_cnt, blame_cnt, slow_cnt, thread_cnt;
+	const struct snap_wait *waits;
+	const struct snap_blame *blame;
+	const struct snap_slow_typical *slow;
+	const struct snap_thread *threads;
+
+	const char *strings; /* use snapshot_str() */
+	uint32_t string_bytes;
+
+	/* Of this process, not of the trace: outside the live/replay comparison. */
+	struct {
+		double cpu_share;
+		uint64_t rss_bytes;
+		double ring_fill; /* 0..1 */
+		bool live, paused, ended, target_gone;
+		cc_str status; /* "pid 4242 exited 12:06:02" or "" */
+	} runtime;
+};
+
+/* Builds what @q asks for. Returns 0 or -ENOMEM; caller owns *ret. */
+CC_NODISCARD int snapshot_build(const struct engine *e, const struct cc_query *q,
+				struct snapshot **ret);
+void snapshot_free(struct snapshot *s); /* NULL is a no-op */
+
+/* A string of @s, never NULL; "" for anything out of range. Already sanitized. */
+const char *snapshot_str(const struct snapshot *s, cc_str str);
+
+/* Row with this id, or NULL. */
+const struct snap_request *snapshot_find(const struct snapshot *s, struct cc_reqid id);
+
+#endif
