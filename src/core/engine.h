@@ -27,6 +27,11 @@ CC_NODISCARD int engine_feed(struct engine *e, const struct cc_rec *rec, size_t 
  * in-flight ones that end there; a stream without sockets gets one request per task. */
 CC_NODISCARD int engine_finish(struct engine *e);
 
+/* The plain walk of what task @tid did in [lo, hi), as if it served no request: for a thread's span
+ * and for tests. Returns 0, -EINVAL when lo >= hi, -ENOMEM; caller frees *ret. */
+CC_NODISCARD int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi,
+			     struct cc_piece **ret, size_t *ret_cnt);
+
 struct engine_stats {
 	uint64_t events;	 /* records taken in */
 	uint64_t malformed, unknown_kind;
