@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criticast: which wait carried a slow request's time. This file only dispatches. */
+#include "cli.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define X(id, name, args, help) { #name, cmd_##name },
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = { CLI_COMMANDS(X) };
+#undef X
+
+/* Command names are typed with '-', C names have '_'. */
+static bool same_name(const char *typed, const char *name)
+{
+	for (; *typed && *name; typed++, name++)
+		if (*typed != *name && !(*typed == '-' && *name == '_'))
+			return false;
+	return *typed == *name;
+}
+
+int main(int argc, char **argv)
+{
+	setlocale(LC_CTYPE, "");
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, with its line */
+	if (argc < 2)
+		return cli_usage(), CLI_USAGE;
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return cli_usage(), cli_finish_stdout(CLI_OK);
+	if (!strcmp(argv[1], "--version"))
+		return puts("criticast " CC_VERSION), cli_finish_stdout(CLI_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (same_name(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	return cli_fail(CLI_USAGE, "unknown command '%s'; see criticast --help", argv[1]);
+}
