@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collect: the collector: source -> resolver -> {recording, history, engine} -> snapshots.
+ * Everything mutable belongs to whoever steps it: the collector thread in `top`, main in batch
+ * commands. */
+#ifndef CC_COLLECT_H
+#define CC_COLLECT_H
+
+#include "engine.h"
+#include "snapshot.h"
+#include "source.h"
+
+struct collect;
+struct resolver;
+struct trace_writer;
+
+/* Called at each TICK, after the engine took it in. < 0 ends the step with that error. */
+typedef int collect_tick_fn(void *ctx, struct collect *c, const struct cc_rec_tick *tick);
+
+struct collect_opts {
+	struct cc_source *source;    /* taken */
+	struct resolver *resolver;   /* taken; NULL: the stream is resolved (a file) */
+	struct trace_writer *writer; /* taken; NULL: not recorded */
+	struct engine_opts engine;
+	bool no_engine;		 /* record only */
+	uint64_t history_bytes;	 /* keep the stream of the last minute for `w`; 0: do not */
+	cc_ns history_ns;
+	collect_tick_fn *on_tick; /* may be NULL */
+	void *ctx;
+};
+
+/* Returns 0 or -ENOMEM; on error what was to be taken still is. Caller owns *ret. */
+CC_NODISCARD int collect_new(const struct collect_opts *o, struct collect **ret);
+void collect_free(struct collect *c); /* drops source, resolver; closes the recording */
+
+/* One poll of the source. Returns the number of records, 0: none came in time; -ENODATA: the end
+ * (of the file, or all targets are gone); another -errno. */
+CC_NODISCARD int collect_step(struct collect *c, int timeout_ms);
+
+/* Asks the source for its last records and feeds them. */
+CC_NODISCARD int collect_stop(struct collect *c);
+
+/* Closes the recording: index and counters. Returns 0 or the first error of writing it. */
+CC_NODISCARD int collect_close_recording(struct collect *c);
+
+/* Ends the engine's stream: whatever is open becomes in flight (engine_finish). */
+CC_NODISCARD int collect_finish(struct collect *c);
+
+/* Starts again from @source (taken) with an empty engine: a replay that goes back. */
+CC_NODISCARD int collect_restart(struct collect *c, struct cc_source *source);
+
+/* Writes the kept history as a recording. Returns 0, -ENOENT without history, -errno. */
+CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
+
+const struct engine *collect_engine(const struct collect *c);
+
+/* A snapshot with `runtime` filled in. Returns 0 or -ENOMEM; caller owns *ret. */
+CC_NODISCARD int collect_snapshot(struct collect *c, const struct cc_query *q,
+				  struct snapshot **ret);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (1u << 20)
+
+struct chunk {
+	struct chunk *next;
+	cc_ns from, to; /* of the records' ts */
+	size_t used;
+	unsigned char data[CHUNK_BYTES];
+};
+
+struct chain {
+	struct chunk *first, *last;
+	size_t cnt;
+};
+
+struct history {
+	struct chain lasting, passing;
+	size_t max_chunks;
+	cc_ns max_age;
+};
+
+struct history *history_new(uint64_t max_bytes, cc_ns max_age)
+{
+	struct history *h = calloc(1, sizeof(*h));
+	if (!h)
+		return NULL;
+	h->max_chunks = (size_t)CC_MAX(max_bytes / sizeof(struct chunk), 2u);
+	h->max_age = max_age;
+	return h;
+}
+
+static void chain_drop_first(struct chain *c)
+{
+	struct chunk *k = c->first;
+	c->first = k->next;
+	if (!c->first)
+		c->last = NULL;
+	c->cnt--;
+	free(k);
+}
+
+void history_free(struct history *h)
+{
+	if (!h)
+		return;
+	while (h->lasting.first)
+		chain_drop_first(&h->lasting);
+	while (h->passing.first)
+		chain_drop_first(&h->passing);
+	free(h);
+}
+
+/* What records that come later lean on. */
+static bool is_lasting(unsigned int kind)
+{
+	const unsigned int kinds = 1u << CC_REC_STACK | 1u << CC_REC_TASK | 1u << CC_REC_MODULE |
+				   1u << CC_REC_NAME | 1u << CC_REC_TARGET | 1u << CC_REC_OPTION |
+				   1u << CC_REC_LISTEN;
+	return kind < 32 && kinds >> kind & 1u;
+}
+
+static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len)
+{
+	if (len > CHUNK_BYTES)
+		return -EINVAL;
+	if (!c->last || c->last->used + len > CHUNK_BYTES) {
+		struct chunk *k = malloc(sizeof(*k));
+		if (!k)
+			return -ENOMEM;
+		*k = (struct chunk){ .from = rec->ts, .to = rec->ts };
+		if (c->last)
+			c->last->next = k;
+		else
+			c->first = k;
+		c->last = k;
+		c->cnt++;
+	}
+	struct chunk *k = c->last;
+	memcpy(k->data + k->used, rec, len);
+	k->used += len;
+	k->from = CC_MIN(k->from, rec->ts);
+	k->to = CC_MAX(k->to, rec->ts);
+	return 0;
+}
+
+static void evict(struct history *h, cc_ns now)
+{
+	struct chain *p = &h->passing;
+	while (p->first != p->last && p->first->to + h->max_age < now)
+		chain_drop_first(p);
+	/* a target that names without end must not push out what happened */
+	while (h->lasting.cnt > CC_MAX(h->max_chunks / 2, 1u))
+		chain_drop_first(&h->lasting);
+	while (p->first != p->last && p->cnt + h->lasting.cnt > h->max_chunks)
+		chain_drop_first(p);
+}
+
+int history_put(struct history *h, const struct cc_rec *rec, size_t len)
+{
+	int err = chain_put(is_lasting(rec->kind) ? &h->lasting : &h->passing, rec, len);
+	if (!err && rec->kind == CC_REC_TICK)
+		evict(h, rec->ts);
+	return err;
+}
+
+static int chain_each(const struct chain *c, cc_record_fn *fn, void *ctx)
+{
+	for (const struct chunk *k = c->first; k; k = k->next)
+		for (size_t off = 0; off < k->used;) {
+			const struct cc_rec *rec = (const void *)(k->data + off);
+			int err = fn(ctx, rec, rec->size);
+			if (err < 0)
+				return err;
+			off += rec->size;
+		}
+	return 0;
+}
+
+int history_each(const struct history *h, cc_record_fn *fn, void *ctx)
+{
+	int err = chain_each(&h->lasting, fn, ctx);
+	return err ? err : chain_each(&h->passing, fn, ctx);
+}
+
+cc_ns history_since(const struct history *h)
+{
+	return h->passing.first ? h->passing.first->from : 0;
+}
