@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* config: what the kernel programs and their loader agree on besides the records themselves. Shared
+ * by both sides, rebuilt together; not an ABI. */
+#ifndef CC_BPF_CONFIG_H
+#define CC_BPF_CONFIG_H
+
+#define CC_BPF_CNT_MAX 32 /* > every CC_CNT_* */
+
+struct cc_bpf_config {        /* .rodata: fixed at load */
+	__u64 min_block_ns;   /* shorter waits are summed into SHORT; 0: every wait is told */
+	__u64 stack_min_ns;   /* EXTRA and stacks from here on */
+	__u64 stolen_min_ns;  /* EXTRA also when this much on-CPU time is missing */
+	__u64 events_quarter; /* bytes in the ring from which user space is woken */
+	__u64 control_quarter;
+	__u64 sample_n;       /* 1 request in n by hash of its id */
+	__u32 snap_bytes;     /* of user stack, at most CC_SNAP_MAX */
+	__u32 stack_tier;     /* 0 none, 1 late, 2 waking, 3 eager */
+	__u32 req_tier;       /* 0 none */
+	__u32 self_tgid;      /* the tracer */
+	__u32 has_prev_state; /* sched_switch tells prev_state (since 5.18) */
+	__u32 follow;         /* hops of --follow */
+	__u32 snap_burst;     /* snapshots per CPU and 20 ms */
+	__u32 pad;
+};
+
+struct cc_bpf_target {
+	__u32 flags;  /* CC_TF_FOLLOWED or 0 */
+	__u32 parent; /* tgid it came from; 0: asked for */
+};
+
+struct cc_bpf_loss {
+	__u64 last; /* time of the latest loss */
+	__u64 cnt;
+	__u64 bytes;
+	__u64 pad;
+};
+
+#endif

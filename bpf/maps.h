@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * maps: what all our programs share: the configuration, who is traced, the two rings and the
+ * counters. Everything is __weak, so that each .bpf.c loads alone and all link into one object.
+ *
+ * Rules for writers: reserve, fill every byte, commit with ring_commit(); on a failed reserve count
+ * (cnt_add or rec_lost) and go on; never wait, never wake user space for one record.
+ */
+#ifndef CC_BPF_MAPS_H
+#define CC_BPF_MAPS_H
+
+#include "kernel.h" /* first: the others need its types */
+
+#include "config.h"
+#include "event.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+const volatile struct cc_bpf_config cfg __weak;
+
+/* Processes that are traced, by tgid. User space adds and removes at run time; a fork adds the
+ * child (--pid's prefork workers), an exit of the last thread removes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct cc_bpf_target);
+} targets __weak SEC(".maps");
+
+/* EPISODE, EXTRA, SNAP, SOCKOP, SAMPLE. The loader sets the size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} events __weak SEC(".maps");
+
+/* REQ, TASK, LISTEN, TARGET: few, and a storm of the others must not drop them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} control __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CC_BPF_CNT_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters __weak SEC(".maps");
+
+/* Losses of records that no task's lost field carries, by record kind: user space tells them as
+ * LOSS, since the ring that would is the full one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CC_REC_KIND_CNT);
+	__type(key, __u32);
+	__type(value, struct cc_bpf_loss);
+} losses __weak SEC(".maps");
+
+/* When user space was last woken for a full ring: one wake-up costs 4.7 us, so one per filling. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} ring_woken __weak SEC(".maps");
+
+static __always_inline void cnt_add(__u32 cnt, __u64 n)
+{
+	__u64 *v = bpf_map_lookup_elem(&counters, &cnt);
+
+	if (v)
+		*v += n; /* per CPU; a nested run may lose one */
+}
+
+/* Counts a record of @kind and @bytes that found its ring full. */
+static __always_inline void rec_lost(__u32 kind, __u32 bytes, __u64 now)
+{
+	struct cc_bpf_loss *l = bpf_map_lookup_elem(&losses, &kind);
+
+	if (!l)
+		return;
+	l->last = now;
+	l->bytes += bytes;
+	l->cnt++;
+}
+
+/* Is process @tgid traced? About 20 ns. */
+static __always_inline const struct cc_bpf_target *target_of(__u32 tgid)
+{
+	return bpf_map_lookup_elem(&targets, &tgid);
+}
+
+static __always_inline bool is_target(__u32 tgid) { return target_of(tgid) != NULL; }
+
+/* Commits to @ring. User space polls every 20 ms; it is woken only at a quarter full, once. */
+static __always_inline void ring_commit(void *ring, void *rec, __u64 quarter, __u64 now)
+{
+	__u64 flags = BPF_RB_NO_WAKEUP;
+	__u32 zero = 0;
+	__u64 *woken;
+
+	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > quarter) {
+		woken = bpf_map_lookup_elem(&ring_woken, &zero);
+		if (woken && now - *woken > 2000000) { /* it needs up to 1 ms to come */
+			*woken = now;
+			flags = BPF_RB_FORCE_WAKEUP;
+		}
+	}
+	bpf_ringbuf_submit(rec, flags);
+}
+
+static __always_inline void events_commit(void *rec, __u64 now)
+{
+	ring_commit(&events, rec, cfg.events_quarter, now);
+}
+
+static __always_inline void control_commit(void *rec, __u64 now)
+{
+	ring_commit(&control, rec, cfg.control_quarter, now);
+}
+
+/* The header of a record. Constant arguments fold into two stores. */
+static __always_inline void rec_init(struct cc_rec *h, __u16 size, __u8 kind, __u8 flags, __u16 aux,
+				     __u64 ts)
+{
+	h->size = size;
+	h->kind = kind;
+	h->flags = flags;
+	h->cpu = (__u16)bpf_get_smp_processor_id();
+	h->aux = aux;
+	h->ts = ts;
+}
+
+/* Cgroup id (v2 hierarchy) of a task; 0: not known. */
+static __always_inline __u64 task_cgroup(struct task_struct *t)
+{
+	return BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id);
+}
+
+#endif
