@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader: the live source. Loads the kernel programs in the best tier that this kernel takes,
+ * attaches, seeds what was there before, and gives the stream of records through struct cc_source.
+ * It does not unwind stacks and knows no names: SNAP records pass through raw.
+ *
+ * One thread owns a loader. Nothing is printed; what goes wrong is told in struct cc_err.
+ */
+#ifndef CC_LOADER_H
+#define CC_LOADER_H
+
+#include "base.h"
+#include "source.h"
+
+/* When the stacks of slow waits are taken. The numbers are those of CC_OPT_STACK_TIER. */
+enum loader_stack_tier {
+	LOADER_STACK_AUTO = 0,
+	LOADER_STACK_LATE = 1,   /* on resume, sched_exit_tp: the cheapest, Linux >= 6.18 */
+	LOADER_STACK_WAKING = 2, /* by the waker, when it is of the same process */
+	LOADER_STACK_EAGER = 3,  /* user stack at every switch-out, told when the wait was slow */
+	LOADER_STACK_NONE = 4,
+};
+
+enum loader_req_tier {
+	LOADER_REQ_AUTO = 0,
+	LOADER_REQ_SOCK = 1, /* socket length tracepoints, Linux >= 6.3 */
+	LOADER_REQ_NONE = 9, /* no requests: waits only */
+};
+
+struct loader_opts {          /* 0 is the default of every field */
+	const uint32_t *pids; /* processes, in the pid namespace of the caller */
+	uint32_t pid_cnt;
+	const uint32_t *ports; /* local TCP ports: the processes that listen there */
+	uint32_t port_cnt;
+	const char *comm;   /* processes of exactly this name */
+	cc_ns min_block_ns; /* 0: every wait is a record */
+	cc_ns stack_min_ns; /* 0: 50 us */
+	uint32_t sample_n;  /* paths for 1 request in n; 0: all */
+	enum loader_stack_tier stack_tier;
+	enum loader_req_tier req_tier;
+	cc_ns interval_ns;   /* between TICKs; 0: 1 s */
+	uint32_t snap_bytes; /* of user stack per snapshot; 0: 8192; at most CC_SNAP_MAX */
+	uint64_t ring_bytes; /* 0: 4 MiB; rounded up to a power of two of pages */
+	uint32_t follow;     /* hops of processes outside the targets that wake them; 0: none */
+};
+
+/*
+ * Loads and attaches. @o is only read during the call.
+ * Returns 0; -EPERM (@err names the missing capability and the fix); -EOPNOTSUPP (no BTF, kernel
+ * too old, programs refused); -ESRCH (no such process, or nothing listens on the port, or no
+ * process of that name); -EINVAL (nothing to trace asked for); -ENOMEM.
+ * Source of the capability rules: capabilities(7), kernel/bpf/syscall.c.
+ */
+CC_NODISCARD int loader_source_new(const struct loader_opts *o, struct cc_err *err,
+				   struct cc_source **ret);
+
+/* Adds a process to what is traced, now. Returns 0, -ESRCH, -E2BIG when the table is full. */
+CC_NODISCARD int loader_add_pid(struct cc_source *s, uint32_t pid, struct cc_err *err);
+
+struct loader_prog_stats {
+	const char *name;    /* borrowed from the source */
+	const char *section; /* "tp_btf/sched_switch": what it is attached to; borrowed */
+	bool attached;
+	uint64_t run_cnt; /* both 0 unless kernel.bpf_stats_enabled or loader_count_runs() */
+	uint64_t run_time_ns;
+	uint64_t recursion_misses;
+	uint32_t insn_cnt; /* as loaded, after the verifier; 0: not loaded */
+};
+
+struct loader_stats {
+	enum loader_stack_tier stack_tier; /* the one in use */
+	enum loader_req_tier req_tier;
+	uint64_t ring_bytes, ring_fill, ring_fill_max; /* events ring; max over the drains so far */
+	uint64_t control_bytes, control_fill;
+	uint64_t counters[32]; /* by CC_CNT_*, summed over CPUs */
+	uint64_t records;      /* drained so far */
+	uint32_t target_cnt, prog_cnt;
+};
+
+/* Returns 0 or -errno of the read. */
+int loader_stats(struct cc_source *s, struct loader_stats *ret);
+
+/* Fills up to @max entries. Returns their number or -errno. */
+int loader_prog_stats(struct cc_source *s, struct loader_prog_stats *ret, uint32_t max);
+
+/* Has the kernel count runs and time of BPF programs until the source is freed: adds ~20 ns to
+ * each run. Returns 0 or -errno (Linux >= 5.8). */
+CC_NODISCARD int loader_count_runs(struct cc_source *s);
+
+#endif

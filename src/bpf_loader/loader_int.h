@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_int: what the files of this folder share, and the hooks by which the socket side
+ * (sock_*.c) hangs into the life of a loader:
+ *
+ *	open skeleton -> set rodata -> sock_prepare -> load -> sock_attach -> attach scheduler
+ *	  -> sock_seed, task seeding -> drain ... sock_refresh at each interval ... -> sock_stop
+ *	  -> sock_done
+ *
+ * Records that a hook gives through @fn come with the caller's @ctx, in the order given; a negative
+ * return of @fn ends the hook with it.
+ */
+#ifndef CC_LOADER_INT_H
+#define CC_LOADER_INT_H
+
+#include "loader.h"
+
+#include "../../bpf/config.h"
+
+#include <stdio.h>
+
+struct criticast; /* the skeleton, criticast.skel.h */
+struct ring_drain;
+struct sock_side; /* sock_*.c's own, by sock_prepare(); NULL: no requests */
+
+struct loader_target {
+	uint32_t tgid;
+	int pidfd;      /* -1: not to be had; then start tells */
+	uint64_t start; /* task start time, ns of CLOCK_BOOTTIME: a reused pid has another */
+	uint32_t parent;
+	bool gone;
+	bool told; /* its TARGET record is out */
+};
+
+struct loader {
+	struct cc_source source; /* first */
+	struct loader_opts o;    /* defaults filled in; pids, ports, comm are not kept */
+	struct criticast *skel;
+	struct ring_drain *rings;
+	struct sock_side *sock;
+	struct loader_target *targets;
+	size_t target_cnt, target_cap;
+	enum loader_stack_tier stack_tier;
+	enum loader_req_tier req_tier;
+	int iter_task_fd; /* links of the task iterator, see iter.c */
+	int stats_fd;     /* BPF_ENABLE_STATS; -1: off */
+	cc_ns next_tick;
+	cc_ns losses_seen;        /* when the losses were last read */
+	struct cc_bpf_loss *lost; /* sums at that time, by record kind */
+	uint64_t records, fill_max;
+	bool started; /* the head of the stream is out */
+	bool stopped;
+};
+
+/* "what: cause; fix" into @err. */
+CC_PRINTF(2, 3) void loader_err(struct cc_err *err, const char *fmt, ...);
+
+/* CLOCK_MONOTONIC now. */
+cc_ns loader_now(void);
+
+/* Adds a process to the kernel's target table and to l->targets; known ones are left alone. Returns
+ * 0, 1 if it was known, -ESRCH, -E2BIG, -ENOMEM. */
+int loader_target_add(struct loader *l, uint32_t tgid, uint32_t parent, uint32_t flags);
+
+/* ---- the socket side: src/bpf_loader/sock_*.c --------------------------------------------------
+ */
+
+/*
+ * The processes that listen on @ports (TCP, any family, in their own network namespace), without
+ * any BPF: /proc/PID/net/tcp* and the fds. *ret is the caller's to free(). Returns 0, -ESRCH when
+ * nothing listens on one of them (@err names it), -ENOMEM.
+ */
+CC_NODISCARD int sock_find_ports(const uint32_t *ports, uint32_t port_cnt, struct cc_err *err,
+				 uint32_t **ret, size_t *ret_cnt);
+
+/* Skeleton opened, not loaded: choose the tier (l->o.req_tier -> l->req_tier), switch programs off
+ * that this kernel does not take (bpf_program__set_autoload), allocate l->sock. 0 or -errno. */
+int sock_prepare(struct loader *l, struct cc_err *err);
+
+/* Loaded: attach the socket programs; links are l->sock's own or the skeleton's. */
+int sock_attach(struct loader *l, struct cc_err *err);
+
+/* Attached: find sockets of the targets that were there before (iter/task_file). Also called when
+ * targets were added later. */
+int sock_seed(struct loader *l);
+
+/* Once after seeding: LISTEN records and so on. At each interval: OPEN_REQ, quiet requests. */
+int sock_refresh(struct loader *l, cc_record_fn *fn, void *ctx);
+
+/* Tracing stops: the requests not finished, as OPEN_REQ. */
+int sock_stop(struct loader *l, cc_record_fn *fn, void *ctx);
+
+/* NULL-safe; before the skeleton is destroyed. */
+void sock_done(struct loader *l);
+
+#endif
