@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "demo_proc.h"
+#include "demo_net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TMPFS_MAGIC 0x01021994 /* linux/magic.h */
+
+enum { ROLE_SERVER, ROLE_UPSTREAM, ROLE_HOG, ROLE_LOAD, ROLE_CNT };
+
+struct demo {
+	struct demo_opts opts;
+	struct demo_shared *sh;
+	int listen_fd[DEMO_CAUSE_CNT], upstream_fd;
+	pid_t pid[ROLE_CNT], group;
+};
+
+/* One sync of one block, in ns, or 0 when syncs do not reach a disk there. */
+static cc_ns fsync_cost(int fd)
+{
+	static const char block[4096] = "cart";
+	cc_ns best = UINT64_MAX;
+	struct statfs fs;
+	if (fstatfs(fd, &fs) < 0 || fs.f_type == TMPFS_MAGIC)
+		return 0;
+	for (int i = 0; i < 8; i++) {
+		cc_ns t0 = demo_now();
+		if (pwrite(fd, block, sizeof(block), 0) != sizeof(block) || fsync(fd) < 0)
+			return 0;
+		best = CC_MIN(best, demo_now() - t0);
+	}
+	return best >= CC_US(50) ? best : 0;
+}
+
+/* The first place whose syncs really wait. The file is unlinked at once: nothing can be left. */
+static void open_journal(struct demo_shared *sh)
+{
+	const char *dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp", "." };
+	sh->file_fd = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		char path[4096];
+		if (!dirs[i] || snprintf(path, sizeof(path), "%s/cart.journal.XXXXXX", dirs[i]) >=
+					(int)sizeof(path))
+			continue;
+		int fd = mkostemp(path, O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		unlink(path);
+		cc_ns cost = fsync_cost(fd);
+		if (cost) {
+			sh->file_fd = fd;
+			sh->fsync_cnt = (uint32_t)CC_MAX(1, CC_MS(8) / cost);
+			return;
+		}
+		close(fd);
+	}
+}
+
+static int last_cpu(void)
+{
+	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 0;
+	int cpu = 0;
+	for (int i = 0; i < CPU_SETSIZE; i++) {
+		if (CPU_ISSET(i, &set))
+			cpu = i;
+	}
+	return cpu;
+}
+
+static int open_ports(struct demo *d)
+{
+	for (int i = 0; i < DEMO_CAUSE_CNT; i++) {
+		int fd = demo_listen(&d->sh->port[i]);
+		if (fd < 0)
+			return fd;
+		d->listen_fd[i] = fd;
+	}
+	int fd = demo_listen(&d->sh->upstream_port);
+	if (fd < 0)
+		return fd;
+	d->upstream_fd = fd;
+	return 0;
+}
+
+static _Noreturn void run_role(struct demo *d, int role)
+{
+	if (role == ROLE_SERVER)
+		demo_server_run(d->sh, d->listen_fd);
+	if (role == ROLE_UPSTREAM)
+		demo_upstream_run(d->upstream_fd);
+	if (role == ROLE_HOG)
+		demo_hog_run(d->sh);
+	demo_load_run(d->sh, &d->opts);
+}
+
+/* Each process has only the sockets of its role, so that ports belong to whom they seem to. */
+static void keep_own_sockets(const struct demo *d, int role)
+{
+	for (int i = 0; i < DEMO_CAUSE_CNT && role != ROLE_SERVER; i++)
+		close(d->listen_fd[i]);
+	if (role != ROLE_UPSTREAM)
+		close(d->upstream_fd);
+}
+
+static int spawn(struct demo *d, int role)
+{
+	static const char *const names[ROLE_CNT] = { "shop", "stock", "backup", "customers" };
+	pid_t parent = getpid(), pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		setpgid(0, d->group);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1); /* it died before it could be told */
+		prctl(PR_SET_NAME, names[role]);
+		sigset_t none;
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGPIPE, SIG_IGN);
+		keep_own_sockets(d, role);
+		run_role(d, role);
+	}
+	d->group = d->group ? d->group : pid;
+	setpgid(pid, d->group); /* both sides, as either may come first */
+	d->pid[role] = pid;
+	return 0;
+}
+
+static int start_all(struct demo *d, struct cc_err *err)
+{
+	int rc = open_ports(d);
+	if (rc < 0) {
+		snprintf(err->msg, sizeof(err->msg), "cannot listen on 127.0.0.1: %s",
+			 strerror(-rc));
+		return rc;
+	}
+	open_journal(d->sh);
+	d->sh->cpu = last_cpu();
+	for (int role = 0; role < ROLE_CNT; role++) {
+		rc = spawn(d, role);
+		if (rc < 0) {
+			snprintf(err->msg, sizeof(err->msg), "cannot start a process: %s",
+				 strerror(-rc));
+			return rc;
+		}
+	}
+	atomic_store(&d->sh->server_pid, d->pid[ROLE_SERVER]);
+	atomic_store(&d->sh->upstream_pid, d->pid[ROLE_UPSTREAM]);
+	atomic_store(&d->sh->hog_pid, d->pid[ROLE_HOG]);
+	atomic_store(&d->sh->load_pid, d->pid[ROLE_LOAD]);
+	return 0;
+}
+
+static void close_parent_fds(struct demo *d)
+{
+	for (int i = 0; i < DEMO_CAUSE_CNT; i++) {
+		if (d->listen_fd[i] >= 0)
+			close(d->listen_fd[i]);
+		d->listen_fd[i] = -1;
+	}
+	if (d->upstream_fd >= 0)
+		close(d->upstream_fd);
+	d->upstream_fd = -1;
+}
+
+int demo_start(const struct demo_opts *o, struct cc_err *err, struct demo **ret)
+{
+	struct demo *d = calloc(1, sizeof(*d));
+	if (!d) {
+		snprintf(err->msg, sizeof(err->msg), "out of memory");
+		return -ENOMEM;
+	}
+	d->opts = *o;
+	d->upstream_fd = -1;
+	memset(d->listen_fd, 0xff, sizeof(d->listen_fd));
+	d->sh = mmap(NULL, sizeof(*d->sh), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int rc = d->sh == MAP_FAILED ? -ENOMEM : 0;
+	if (rc < 0) {
+		snprintf(err->msg, sizeof(err->msg), "out of memory");
+		free(d);
+		return rc;
+	}
+	rc = start_all(d, err);
+	close_parent_fds(d);
+	if (rc < 0) {
+		demo_stop(d);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}
+
+void demo_stop(struct demo *d)
+{
+	if (!d)
+		return;
+	for (int i = 0; i < ROLE_CNT; i++) {
+		if (d->pid[i] > 0)
+			kill(d->pid[i], SIGKILL);
+	}
+	for (int i = 0; i < ROLE_CNT; i++) {
+		if (d->pid[i] > 0)
+			waitpid(d->pid[i], NULL, 0);
+	}
+	if (d->sh->file_fd >= 0)
+		close(d->sh->file_fd);
+	munmap(d->sh, sizeof(*d->sh));
+	free(d);
+}
+
+void demo_go(struct demo *d) { atomic_store(&d->sh->go, true); }
+
+bool demo_alive(struct demo *d)
+{
+	for (int i = 0; i < ROLE_CNT; i++) {
+		if (d->pid[i] > 0 && waitpid(d->pid[i], NULL, WNOHANG) == d->pid[i])
+			d->pid[i] = 0; /* reaped: the number may soon be another's */
+		if (!d->pid[i] && (i != ROLE_LOAD || !atomic_load(&d->sh->load_done)))
+			return false;
+	}
+	return true;
+}
+
+struct demo_shared *demo_log(struct demo *d) { return d->sh; }
