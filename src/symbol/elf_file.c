@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf_file.h"
+#include "elf_load.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK_CNT 8
+#define BLOCK_BYTES 4096
+#define NEST_MAX 16 /* symbols to look back over for one that covers an address */
+
+struct elf_block {
+	uint64_t off; /* a multiple of BLOCK_BYTES; UINT64_MAX: empty */
+	uint32_t len;
+	uint8_t data[BLOCK_BYTES];
+};
+
+int elf_file_new(int fd, struct elf_file **ret)
+{
+	struct elf_file *f = calloc(1, sizeof(*f));
+	struct stat st;
+	int err;
+
+	if (!f) {
+		close(fd);
+		return -ENOMEM;
+	}
+	f->fd = fd;
+	f->refs = 1;
+	if (fstat(fd, &st)) {
+		err = -errno;
+	} else {
+		f->dev = st.st_dev;
+		f->ino = st.st_ino;
+		f->bytes = (uint64_t)st.st_size;
+		f->mtime = st.st_mtim;
+		err = elf_load(f);
+	}
+	if (err) {
+		elf_file_put(f);
+		return err;
+	}
+	*ret = f;
+	return 0;
+}
+
+void elf_file_put(struct elf_file *f)
+{
+	if (!f || --f->refs)
+		return;
+	close(f->fd);
+	free(f->segs);
+	free(f->funcs.v);
+	free(f->objects.v);
+	free(f->fdes);
+	free(f->blocks);
+	free(f);
+}
+
+static struct elf_block *block_at(struct elf_file *f, uint64_t off)
+{
+	ssize_t n;
+
+	if (!f->blocks) {
+		f->blocks = malloc(BLOCK_CNT * sizeof(*f->blocks));
+		if (!f->blocks)
+			return NULL;
+		for (size_t i = 0; i < BLOCK_CNT; i++)
+			f->blocks[i].off = UINT64_MAX;
+	}
+	struct elf_block *b = &f->blocks[off / BLOCK_BYTES % BLOCK_CNT];
+
+	if (b->off == off)
+		return b;
+	b->off = UINT64_MAX;
+	n = pread(f->fd, b->data, BLOCK_BYTES, (off_t)off);
+	if (n < 0)
+		return NULL;
+	b->off = off;
+	b->len = (uint32_t)n;
+	return b;
+}
+
+ssize_t elf_file_read(struct elf_file *f, uint64_t off, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	if (off > INT64_MAX - len)
+		return -EINVAL;
+	while (done < len) {
+		uint64_t at = off + done, in = at % BLOCK_BYTES;
+		struct elf_block *b = block_at(f, at - in);
+
+		if (!b)
+			return -EIO;
+		if (in >= b->len)
+			break;
+		size_t n = CC_MIN(len - done, b->len - in);
+
+		memcpy((char *)buf + done, b->data + in, n);
+		done += n;
+	}
+	return (ssize_t)done;
+}
+
+int elf_file_vaddr(const struct elf_file *f, uint64_t off, bool exec, uint64_t *ret)
+{
+	for (size_t i = 0; i < f->seg_cnt; i++) {
+		const struct elf_seg *s = &f->segs[i];
+		/* a mapping begins at a page: it shows some bytes before and after the segment */
+		uint64_t first = s->off & ~4095ull, end = (s->off + s->filesz + 4095) & ~4095ull;
+
+		if (s->exec == exec && off >= first && off < end) {
+			*ret = s->vaddr + (off - s->off);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+bool elf_file_has_data(const struct elf_file *f, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->seg_cnt; i++) {
+		if (!f->segs[i].exec && vaddr - f->segs[i].vaddr < f->segs[i].memsz)
+			return true;
+	}
+	return false;
+}
+
+/* The symbol that covers @vaddr. Symbols may nest, so an earlier, longer one may be it. */
+static const struct elf_sym *covering(const struct elf_file *f, const struct elf_symtab *t,
+				      uint64_t vaddr)
+{
+	size_t lo = 0, hi = t->cnt;
+	const struct fde *fde = ehframe_find(f->fdes, f->fde_cnt, vaddr);
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->v[mid].addr <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = lo; i && lo - i < NEST_MAX; i--) {
+		const struct elf_sym *s = &t->v[i - 1];
+
+		if (s->size ? vaddr - s->addr < s->size : fde && s->addr >= fde->start)
+			return s;
+	}
+	return NULL;
+}
+
+int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name, size_t name_size,
+		  uint64_t *ret_off)
+{
+	const struct elf_sym *s = covering(f, object ? &f->objects : &f->funcs, vaddr);
+	size_t len;
+	ssize_t n;
+
+	if (!s || !name_size)
+		return -ENOENT;
+	len = CC_MIN(name_size - 1, f->str_len - s->name);
+	n = elf_file_read(f, f->str_off + s->name, name, len);
+	if (n <= 0 || !name[0])
+		return -ENOENT;
+	name[n] = '\0';
+	*ret_off = vaddr - s->addr;
+	return 0;
+}
+
+size_t elf_file_mem(const struct elf_file *f)
+{
+	return sizeof(*f) + f->seg_cnt * sizeof(*f->segs) + f->fde_cnt * sizeof(*f->fdes) +
+	       (f->funcs.cnt + f->objects.cnt) * sizeof(struct elf_sym) +
+	       (f->blocks ? BLOCK_CNT * sizeof(*f->blocks) : 0);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf_load.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SYM_MAX (1u << 20)
+#define SECTION_MAX (64u << 20) /* bytes: a table beyond this is not read */
+#define SEG_MAX 64
+
+struct loader { /* for the time of one load */
+	struct elf_file *f;
+	Elf *elf;
+	const char *str; /* the string table that goes with the symbols */
+	size_t str_len;
+};
+
+static int load_segments(struct loader *l)
+{
+	struct elf_file *f = l->f;
+	size_t cnt = 0;
+
+	if (elf_getphdrnum(l->elf, &cnt) || !cnt)
+		return 0;
+	f->segs = calloc(CC_MIN(cnt, SEG_MAX), sizeof(*f->segs));
+	if (!f->segs)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt && f->seg_cnt < SEG_MAX; i++) {
+		GElf_Phdr p;
+
+		if (!gelf_getphdr(l->elf, (int)i, &p))
+			break;
+		if (p.p_type == PT_NOTE && !f->note_len) {
+			f->note_vaddr = p.p_vaddr;
+			f->note_off = p.p_offset;
+			f->note_len = p.p_filesz;
+		}
+		if (p.p_type == PT_LOAD && p.p_vaddr + p.p_memsz >= p.p_vaddr &&
+		    p.p_offset + p.p_filesz >= p.p_offset)
+			f->segs[f->seg_cnt++] = (struct elf_seg){
+				.vaddr = p.p_vaddr,
+				.memsz = p.p_memsz,
+				.off = p.p_offset,
+				.filesz = p.p_filesz,
+				.exec = p.p_flags & PF_X,
+			};
+	}
+	return 0;
+}
+
+/* How good a name is among several of one address: smaller is better. */
+static unsigned int name_rank(const char *name, size_t max)
+{
+	unsigned int bars = 0, len = (unsigned int)strnlen(name, CC_MIN(max, 255));
+
+	while (bars < len && name[bars] == '_')
+		bars++;
+	return bars << 8 | len;
+}
+
+struct cand { /* a symbol while its table is being made */
+	struct elf_sym s;
+	uint32_t rank;
+};
+
+static int by_addr_then_rank(const void *a, const void *b)
+{
+	const struct cand *x = a, *y = b;
+
+	if (x->s.addr != y->s.addr)
+		return x->s.addr < y->s.addr ? -1 : 1;
+	if (!x->s.size != !y->s.size)
+		return x->s.size ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->s.name < y->s.name ? -1 : x->s.name > y->s.name;
+}
+
+static int finish_table(struct cand *c, size_t cnt, struct elf_symtab *ret)
+{
+	size_t out = 0;
+
+	if (!cnt)
+		return 0;
+	qsort(c, cnt, sizeof(*c), by_addr_then_rank);
+	for (size_t i = 0; i < cnt; i++) {
+		if (!i || c[i].s.addr != c[out - 1].s.addr)
+			c[out++] = c[i];
+	}
+	ret->v = calloc(out, sizeof(*ret->v));
+	if (!ret->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < out; i++)
+		ret->v[i] = c[i].s;
+	ret->cnt = out;
+	return 0;
+}
+
+static bool in_exec_section(Elf *elf, size_t ndx)
+{
+	GElf_Shdr sh;
+	Elf_Scn *scn = elf_getscn(elf, ndx);
+
+	return scn && gelf_getshdr(scn, &sh) && sh.sh_flags & SHF_EXECINSTR;
+}
+
+/* Sets *ret_object. Returns false for a symbol that names no place. */
+static bool usable(const struct loader *l, const GElf_Sym *sym, bool *ret_object)
+{
+	int type = GELF_ST_TYPE(sym->st_info);
+	const char *name = l->str + sym->st_name;
+
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_name >= l->str_len ||
+	    !*name)
+		return false;
+	*ret_object = type == STT_OBJECT;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT)
+		return true;
+	/* labels of hand-written code; $x and .L are marks of the assembler */
+	return type == STT_NOTYPE && *name != '$' && *name != '.' &&
+	       in_exec_section(l->elf, sym->st_shndx);
+}
+
+static int read_symbols(struct loader *l, Elf_Data *data, size_t cnt)
+{
+	struct cand *funcs = calloc(cnt, sizeof(*funcs)), *objects = calloc(cnt, sizeof(*objects));
+	size_t func_cnt = 0, object_cnt = 0;
+	int err = funcs && objects ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		GElf_Sym sym;
+		bool object;
+
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		if (!usable(l, &sym, &object))
+			continue;
+		struct cand c = {
+			.s = { sym.st_value, (uint32_t)CC_MIN(sym.st_size, UINT32_MAX),
+			       sym.st_name },
+			.rank = name_rank(l->str + sym.st_name, l->str_len - sym.st_name),
+		};
+		if (object)
+			objects[object_cnt++] = c;
+		else
+			funcs[func_cnt++] = c;
+	}
+	if (!err)
+		err = finish_table(funcs, func_cnt, &l->f->funcs);
+	if (!err)
+		err = finish_table(objects, object_cnt, &l->f->objects);
+	free(funcs);
+	free(objects);
+	return err;
+}
+
+/* The content of a section of at most SECTION_MAX bytes, or NULL. Freed with l->elf. */
+static Elf_Data *section_data(struct loader *l, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	if (sh->sh_type == SHT_NOBITS || sh->sh_flags & SHF_COMPRESSED || !sh->sh_size ||
+	    sh->sh_size > SECTION_MAX || sh->sh_offset > l->f->bytes ||
+	    sh->sh_size > l->f->bytes - sh->sh_offset)
+		return NULL;
+	Elf_Data *d = elf_getdata(scn, NULL);
+
+	return d && d->d_buf && d->d_size ? d : NULL;
+}
+
+static int load_symbols(struct loader *l, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	Elf_Scn *str_scn = elf_getscn(l->elf, sh->sh_link);
+	Elf_Data *syms = section_data(l, scn, sh), *strs = NULL;
+	GElf_Shdr str_sh;
+	size_t size = gelf_fsize(l->elf, ELF_T_SYM, 1, EV_CURRENT);
+
+	if (str_scn && gelf_getshdr(str_scn, &str_sh) && str_sh.sh_type == SHT_STRTAB)
+		strs = section_data(l, str_scn, &str_sh);
+	if (!syms || !strs || !size || sh->sh_size / size > SYM_MAX)
+		return 0;
+	l->str = strs->d_buf;
+	l->str_len = strs->d_size;
+	if (l->str[l->str_len - 1])
+		return 0; /* its last name has no end */
+	l->f->str_off = str_sh.sh_offset;
+	l->f->str_len = str_sh.sh_size;
+	return read_symbols(l, syms, sh->sh_size / size);
+}
+
+static int load_fdes(struct loader *l, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	Elf_Data *d = section_data(l, scn, sh);
+
+	if (!d || l->f->fdes)
+		return 0;
+	l->f->eh_addr = sh->sh_addr;
+	l->f->eh_off = sh->sh_offset;
+	l->f->eh_len = d->d_size;
+	return ehframe_read(d->d_buf, d->d_size, sh->sh_addr, &l->f->fdes, &l->f->fde_cnt);
+}
+
+static int load_sections(struct loader *l)
+{
+	Elf_Scn *symtab = NULL, *dynsym = NULL;
+	GElf_Shdr sh, symtab_sh = { 0 }, dynsym_sh = { 0 };
+	size_t names;
+	int err = 0;
+
+	if (elf_getshdrstrndx(l->elf, &names))
+		return 0;
+	for (Elf_Scn *scn = elf_nextscn(l->elf, NULL); scn && !err;
+	     scn = elf_nextscn(l->elf, scn)) {
+		if (!gelf_getshdr(scn, &sh))
+			continue;
+		const char *name = elf_strptr(l->elf, names, sh.sh_name);
+
+		if (sh.sh_type == SHT_SYMTAB) {
+			symtab = scn;
+			symtab_sh = sh;
+		} else if (sh.sh_type == SHT_DYNSYM) {
+			dynsym = scn;
+			dynsym_sh = sh;
+		} else if (name && !strcmp(name, ".eh_frame")) {
+			err = load_fdes(l, scn, &sh);
+		}
+	}
+	if (!err && symtab)
+		err = load_symbols(l, symtab, &symtab_sh);
+	if (!err && dynsym && !l->f->funcs.cnt)
+		err = load_symbols(l, dynsym, &dynsym_sh);
+	return err;
+}
+
+static void load_build_id(struct loader *l)
+{
+	const void *id;
+	ssize_t len = dwelf_elf_gnu_build_id(l->elf, &id);
+
+	if (len > 0 && len <= ELF_BUILD_ID_MAX) {
+		memcpy(l->f->build_id, id, (size_t)len);
+		l->f->build_id_len = (uint32_t)len;
+	}
+}
+
+int elf_load(struct elf_file *f)
+{
+	struct loader l = { .f = f };
+	GElf_Ehdr eh;
+	int err;
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return -ENOEXEC;
+	l.elf = elf_begin(f->fd, ELF_C_READ, NULL); /* not _MMAP: it may shrink under us */
+	if (!l.elf)
+		return -ENOEXEC;
+	err = -ENOEXEC;
+	if (elf_kind(l.elf) == ELF_K_ELF && gelf_getehdr(l.elf, &eh)) {
+		f->machine = eh.e_machine;
+		f->is64 = gelf_getclass(l.elf) == ELFCLASS64;
+		load_build_id(&l);
+		err = load_segments(&l);
+		if (!err)
+			err = load_sections(&l);
+	}
+	elf_end(l.elf);
+	return err;
+}

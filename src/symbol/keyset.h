@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keyset: a set of 64-bit keys with a bound on its memory, for "was this told before?". When it is
+ * full it forgets everything: telling a thing twice is harmless, growing without end is not. */
+#ifndef CC_KEYSET_H
+#define CC_KEYSET_H
+
+#include "base.h"
+
+struct keyset {
+	uint64_t *slots; /* open addressing; 0: empty */
+	size_t cap;      /* slots, a power of two; 0: nothing allocated yet */
+	size_t cnt;
+	size_t max; /* keys */
+};
+
+void keyset_init(struct keyset *s, size_t max_keys);
+void keyset_done(struct keyset *s);
+
+bool keyset_has(const struct keyset *s, uint64_t key);
+
+/* Returns 1 if @key (not 0) is new, 0 if it was there, -ENOMEM (the set is unchanged). */
+CC_NODISCARD int keyset_add(struct keyset *s, uint64_t key);
+
+/* A bijective mix: every input bit moves every output bit (the finalizer of SplitMix64). */
+static inline uint64_t mix64(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9ull;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+/* Appends @x to the hash @h; the order of appends counts. */
+static inline uint64_t hash_add(uint64_t h, uint64_t x)
+{
+	return mix64(h * 0x9e3779b97f4a7c15ull + x + 1);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unwinder: from registers and a piece of stack to return addresses. The interface that ways of
+ * unwinding share; one unwinder serves one process, so that it can remember what it learned. */
+#ifndef CC_UNWINDER_H
+#define CC_UNWINDER_H
+
+#include "event.h"
+#include "maps.h"
+
+#define UNWIND_REGS 33 /* most that an architecture has here (arm64) */
+
+struct unwind_in {
+	uint64_t regs[UNWIND_REGS]; /* in DWARF numbering of the architecture */
+	uint64_t ip, sp;
+	const uint8_t *stack; /* the bytes from sp up; borrowed */
+	size_t stack_len;
+};
+
+/* Why it ended. */
+enum unwind_end {
+	UNWIND_START,  /* the thread's first function: complete */
+	UNWIND_CUT,    /* went beyond the bytes that were taken */
+	UNWIND_NO_MAP, /* an address in no executable mapping: see miss */
+	UNWIND_NO_CFI, /* no unwind information for a function */
+	UNWIND_BAD,    /* unwind information or stack do not make sense */
+	UNWIND_DEEP,   /* more than CC_STACK_MAX frames */
+	UNWIND_END_CNT
+};
+
+struct unwind_out {
+	uint64_t ip[CC_STACK_MAX]; /* innermost first; return addresses as on the stack */
+	unsigned int cnt;
+	enum unwind_end end;
+	bool guessed;  /* by frame pointers, at least once */
+	uint64_t miss; /* UNWIND_NO_MAP: the address; the mappings may be stale */
+};
+
+struct unwinder;
+struct unwinder_ops {
+	const char *name;
+	/* Always gives what it has: 0 frames only if the ip itself lies nowhere. */
+	void (*unwind)(struct unwinder *u, struct maps *m, const struct unwind_in *in,
+		       struct unwind_out *out);
+	void (*forget)(struct unwinder *u); /* the mappings have changed */
+	void (*free)(struct unwinder *u);
+};
+struct unwinder {
+	const struct unwinder_ops *ops;
+};
+
+/* By libunwind's remote unwinding. @c is borrowed and must outlive it. Returns 0 or -ENOMEM, or
+ * -ENOTSUP on an architecture it does not know. */
+CC_NODISCARD int unwind_libunwind_new(struct file_cache *c, struct unwinder **ret);
+
+static inline void unwinder_free(struct unwinder *u)
+{
+	if (u)
+		u->ops->free(u);
+}
+
+/* Fills @ret from a SNAP, whose sizes were checked. @ret borrows the stack bytes. */
+void unwind_in_from_snap(const struct cc_rec_snap *s, struct unwind_in *ret);
+
+#endif
