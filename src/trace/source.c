@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+#define POLL_RECORDS 65536 /* per poll, in a stretch without TICKs */
+
+struct trace_source {
+	struct cc_source base;
+	struct trace_reader *reader;
+	bool damage_told;
+};
+
+/* The file's state is part of what was seen: it goes to the engine and the screen as a note. */
+static int tell_damage(struct trace_source *s, cc_record_fn *fn, void *ctx)
+{
+	const char *text = trace_reader_damage(s->reader);
+	union {
+		struct cc_rec_name name;
+		uint8_t bytes[sizeof(struct cc_rec_name) + 256];
+	} u;
+
+	s->damage_told = true;
+	if (!text)
+		return -ENODATA;
+	memset(&u, 0, sizeof(u));
+	size_t len = CC_MIN(strlen(text), (size_t)240);
+	size_t size = sizeof(u.name) + ((len + 7) & ~(size_t)7);
+
+	u.name.h.size = (uint16_t)size;
+	u.name.h.kind = CC_REC_NAME;
+	u.name.h.aux = CC_NAME_NOTE;
+	u.name.h.cpu = UINT16_MAX;
+	u.name.h.ts = trace_reader_info(s->reader)->last_ns;
+	u.name.len[0] = (uint16_t)len;
+	memcpy(u.bytes + sizeof(u.name), text, len);
+	int err = fn(ctx, &u.name.h, size);
+
+	return err < 0 ? err : 1;
+}
+
+static int trace_source_poll(struct cc_source *base, int timeout_ms CC_UNUSED, cc_record_fn *fn,
+			     void *ctx)
+{
+	struct trace_source *s = (struct trace_source *)base;
+	int cnt = 0;
+
+	while (cnt < POLL_RECORDS) {
+		const struct cc_rec *rec;
+		size_t len;
+		int n = trace_reader_next(s->reader, &rec, &len);
+
+		if (n < 0)
+			return n;
+		if (n == 0) {
+			if (cnt)
+				break;
+			return s->damage_told ? -ENODATA : tell_damage(s, fn, ctx);
+		}
+		int err = fn(ctx, rec, len);
+
+		if (err < 0)
+			return err;
+		cnt++;
+		if (rec->kind == CC_REC_TICK)
+			break;
+	}
+	return cnt;
+}
+
+static void trace_source_free(struct cc_source *base)
+{
+	struct trace_source *s = (struct trace_source *)base;
+
+	trace_reader_free(s->reader);
+	free(s);
+}
+
+static const struct cc_source_ops trace_source_ops = {
+	.poll = trace_source_poll,
+	.free = trace_source_free,
+};
+
+int trace_source_new(const char *path, struct cc_err *err, struct cc_source **ret)
+{
+	struct trace_source *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		*err = (struct cc_err){ -1, "out of memory" };
+		return -ENOMEM;
+	}
+	int code = trace_reader_open(path, err, &s->reader);
+
+	if (code) {
+		free(s);
+		return code;
+	}
+	s->base.ops = &trace_source_ops;
+	*ret = &s->base;
+	return 0;
+}
+
+const char *trace_source_damage(const struct cc_source *base)
+{
+	return trace_reader_damage(((const struct trace_source *)base)->reader);
+}
+
+const struct trace_info *trace_source_info(const struct cc_source *base)
+{
+	return trace_reader_info(((const struct trace_source *)base)->reader);
+}

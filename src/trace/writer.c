@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "codec.h"
+#include "format.h"
+#include "trace.h"
+
+#define CHUNK_NS CC_S(1) /* a quiet trace still reaches the file */
+
+struct trace_writer {
+	int fd;
+	int err;      /* first error; nothing is written after it */
+	uint64_t off; /* end of what was written whole */
+	z_stream zip;
+	struct trace_index_entry *index;
+	uint32_t index_cnt, index_cap;
+	struct trace_chunk_head chunk; /* the open one: raw_len, enc_len, rec_cnt, times */
+	struct codec codec;
+	uint8_t enc[TRACE_ENC_MAX];
+	uint8_t out[sizeof(struct trace_chunk_head) + TRACE_ZIP_MAX];
+};
+
+/* Writes all of it or, on an error, takes back the part that was, and remembers the error. */
+static int write_all(struct trace_writer *w, const void *data, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = write(w->fd, (const uint8_t *)data + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			w->err = n < 0 ? -errno : -EIO;
+			/* not for a pipe; readers stop at the torn chunk there anyhow */
+			if (ftruncate(w->fd, (off_t)w->off) < 0)
+				return w->err;
+			return w->err;
+		}
+		done += (size_t)n;
+	}
+	w->off += len;
+	return 0;
+}
+
+static int write_head(struct trace_writer *w)
+{
+	struct trace_head h = {
+		.magic = TRACE_MAGIC,
+		.version = TRACE_VERSION,
+		.endian = TRACE_LITTLE,
+		.abi = CC_ABI_VERSION,
+		.head_len = sizeof(h),
+	};
+
+	return write_all(w, &h, sizeof(h));
+}
+
+static int set_err(struct cc_err *err, int code, const char *what, const char *path)
+{
+	err->pos = -1;
+	snprintf(err->msg, sizeof(err->msg), "cannot %s %s: %s", what, path, strerror(-code));
+	return code;
+}
+
+int trace_writer_open(const char *path, struct cc_err *err, struct trace_writer **ret)
+{
+	struct trace_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return set_err(err, -ENOMEM, "record into", path);
+	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+	int code = w->fd < 0 ? -errno : 0;
+
+	if (!code && deflateInit(&w->zip, 1) != Z_OK)
+		code = -ENOMEM;
+	if (!code)
+		code = write_head(w);
+	if (code) {
+		trace_writer_free(w);
+		return set_err(err, code, "write", path);
+	}
+	*ret = w;
+	return 0;
+}
+
+void trace_writer_free(struct trace_writer *w)
+{
+	if (!w)
+		return;
+	if (w->fd >= 0)
+		close(w->fd);
+	deflateEnd(&w->zip);
+	free(w->index);
+	free(w);
+}
+
+static int index_add(struct trace_writer *w)
+{
+	if (w->index_cnt == w->index_cap) {
+		uint32_t cap = w->index_cap ? 2 * w->index_cap : 64;
+		void *more = realloc(w->index, cap * sizeof(*w->index));
+
+		if (!more)
+			return w->err = -ENOMEM;
+		w->index = more;
+		w->index_cap = cap;
+	}
+	w->index[w->index_cnt++] = (struct trace_index_entry){
+		.off = w->off,
+		.first_ns = w->chunk.first_ns,
+		.last_ns = w->chunk.last_ns,
+		.rec_cnt = w->chunk.rec_cnt,
+		.raw_len = w->chunk.raw_len,
+	};
+	return 0;
+}
+
+static uint32_t crc_of(const void *magic_and_crc, size_t len)
+{
+	const uint8_t *p = magic_and_crc;
+
+	return (uint32_t)crc32(0, p + 8, (uInt)(len - 8));
+}
+
+static int flush_chunk(struct trace_writer *w)
+{
+	struct trace_chunk_head *h = (struct trace_chunk_head *)w->out;
+
+	if (!w->chunk.rec_cnt)
+		return 0;
+	deflateReset(&w->zip);
+	w->zip.next_in = w->enc;
+	w->zip.avail_in = w->chunk.enc_len;
+	w->zip.next_out = w->out + sizeof(*h);
+	w->zip.avail_out = (uInt)(sizeof(w->out) - sizeof(*h));
+	if (deflate(&w->zip, Z_FINISH) != Z_STREAM_END)
+		return w->err = -EIO; /* the bound of the output buffer excludes this */
+	w->chunk.magic = TRACE_CHUNK_MAGIC;
+	w->chunk.zip_len = (uint32_t)w->zip.total_out;
+	*h = w->chunk;
+	size_t len = sizeof(*h) + h->zip_len;
+
+	h->crc = crc_of(w->out, len);
+	if (index_add(w))
+		return w->err;
+	if (write_all(w, w->out, len)) {
+		w->index_cnt--;
+		return w->err;
+	}
+	memset(&w->chunk, 0, sizeof(w->chunk));
+	return 0;
+}
+
+int trace_writer_put(struct trace_writer *w, const struct cc_rec *rec, size_t len)
+{
+	if (!codec_can(rec, len))
+		return -EINVAL;
+	if (w->err)
+		return w->err;
+	if (!w->chunk.rec_cnt) {
+		codec_reset(&w->codec);
+		w->chunk.first_ns = w->chunk.last_ns = rec->ts;
+	}
+	w->chunk.enc_len += (uint32_t)codec_put(&w->codec, rec, w->enc + w->chunk.enc_len);
+	w->chunk.raw_len += (uint32_t)len;
+	w->chunk.rec_cnt++;
+	w->chunk.first_ns = CC_MIN(w->chunk.first_ns, rec->ts);
+	w->chunk.last_ns = CC_MAX(w->chunk.last_ns, rec->ts);
+	if (w->chunk.raw_len >= TRACE_CHUNK_RAW ||
+	    (rec->kind == CC_REC_TICK && w->chunk.last_ns - w->chunk.first_ns >= CHUNK_NS))
+		return flush_chunk(w);
+	return 0;
+}
+
+static int write_index(struct trace_writer *w)
+{
+	size_t entries = w->index_cnt * sizeof(*w->index);
+	size_t len = sizeof(struct trace_index_head) + entries;
+	struct trace_tail tail = { .index_off = w->off, .magic = TRACE_TAIL_MAGIC };
+	struct trace_index_head *h = calloc(1, len + sizeof(tail));
+
+	if (!h)
+		return w->err = -ENOMEM;
+	h->magic = TRACE_INDEX_MAGIC;
+	h->entry_cnt = w->index_cnt;
+	for (uint32_t i = 0; i < w->index_cnt; i++) {
+		h->rec_cnt += w->index[i].rec_cnt;
+		h->raw_bytes += w->index[i].raw_len;
+	}
+	if (entries)
+		memcpy(h + 1, w->index, entries);
+	h->crc = crc_of(h, len);
+	memcpy((uint8_t *)h + len, &tail, sizeof(tail));
+	int err = write_all(w, h, len + sizeof(tail));
+
+	free(h);
+	return err;
+}
+
+int trace_writer_close(struct trace_writer *w)
+{
+	int err = w->err;
+
+	if (!err)
+		err = flush_chunk(w);
+	if (!err)
+		err = write_index(w);
+	/* a network file system may tell of a full disk only now */
+	if (close(w->fd) < 0 && !err)
+		err = -errno;
+	w->fd = -1;
+	trace_writer_free(w);
+	return err;
+}
