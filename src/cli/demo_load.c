@@ -76,6 +76,7 @@ static void drive(struct demo_shared *sh, int cause, cc_ns slot_ns)
 	struct client clients[CLIENTS_MAX];
 	atomic_bool stop = false;
 	int n = 0;
+	atomic_store(&sh->driving, cause);
 	atomic_store(&sh->hog_on, cause == DEMO_HOG);
 	for (int i = 0; i < 2; i++) {
 		const struct group *g = &plan[cause][i];

@@ -68,6 +68,7 @@ struct demo_shared {
 	atomic_bool go;        /* the load may begin */
 	atomic_bool load_done; /* one round of all causes is over */
 	atomic_bool hog_on;
+	atomic_int driving;            /* enum demo_cause, for progress */
 	atomic_uint req_cnt, hold_cnt; /* taken; above the maximum: lost */
 	struct demo_req req[DEMO_REQS_MAX];
 	struct demo_hold hold[DEMO_HOLDS_MAX];
