@@ -28,6 +28,9 @@ struct collect_opts {
 	void *ctx;
 };
 
+/* Frees what @o holds, when it never gets to collect_new(). */
+void collect_opts_drop(struct collect_opts *o);
+
 /* Returns 0 or -ENOMEM; on error what was to be taken still is. Caller owns *ret. */
 CC_NODISCARD int collect_new(const struct collect_opts *o, struct collect **ret);
 void collect_free(struct collect *c); /* drops source, resolver; closes the recording */

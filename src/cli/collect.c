@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect.h"
+#include "history.h"
+#include "resolver.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+struct collect {
+	struct collect_opts o;
+	struct engine *engine;
+	struct history *history;
+	int writer_err;	    /* first error of the recording; it ends, the rest goes on */
+	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
+};
+
+static int engine_start(struct collect *c)
+{
+	return c->o.no_engine ? 0 : engine_new(&c->o.engine, &c->engine);
+}
+
+void collect_opts_drop(struct collect_opts *o)
+{
+	cc_source_free(take_ptr(o->source));
+	resolver_free(take_ptr(o->resolver));
+	trace_writer_free(take_ptr(o->writer));
+}
+
+int collect_new(const struct collect_opts *o, struct collect **ret)
+{
+	struct collect_opts mine = *o;
+	struct collect *c = calloc(1, sizeof(*c));
+	if (!c) {
+		collect_opts_drop(&mine);
+		return -ENOMEM;
+	}
+	c->o = mine;
+	int err = engine_start(c);
+	if (!err && o->history_bytes) {
+		c->history = history_new(o->history_bytes, o->history_ns);
+		err = c->history ? 0 : -ENOMEM;
+	}
+	if (err) {
+		collect_free(c);
+		return err;
+	}
+	*ret = c;
+	return 0;
+}
+
+void collect_free(struct collect *c)
+{
+	if (!c)
+		return;
+	collect_opts_drop(&c->o);
+	engine_free(c->engine);
+	history_free(c->history);
+	free(c);
+}
+
+/* One resolved record, on its way to everyone who keeps something of it. */
+static int take_in(void *ctx, const struct cc_rec *rec, size_t len)
+{
+	struct collect *c = ctx;
+	if (c->o.writer && !c->writer_err)
+		c->writer_err = trace_writer_put(c->o.writer, rec, len);
+	if (c->writer_err && c->o.no_engine)
+		return c->writer_err; /* recording was all there was to do */
+	if (c->history) {
+		int err = history_put(c->history, rec, len);
+		if (err)
+			return err;
+	}
+	if (!c->engine)
+		return 0;
+	int err = engine_feed(c->engine, rec, len);
+	return err == -EINVAL ? 0 : err; /* malformed: counted by the engine, shown with its stats */
+}
+
+static int resolved(void *ctx, const struct cc_rec *rec, size_t len)
+{
+	struct collect *c = ctx;
+	int err = take_in(c, rec, len);
+	if (err < 0 || rec->kind != CC_REC_TICK || !c->o.on_tick)
+		return err;
+	return c->o.on_tick(c->o.ctx, c, (const struct cc_rec_tick *)rec);
+}
+
+static int from_source(void *ctx, const struct cc_rec *rec, size_t len)
+{
+	struct collect *c = ctx;
+	return c->o.resolver ? resolver_feed(c->o.resolver, rec, len, resolved, c) :
+			       resolved(c, rec, len);
+}
+
+int collect_step(struct collect *c, int timeout_ms)
+{
+	return c->o.source->ops->poll(c->o.source, timeout_ms, from_source, c);
+}
+
+int collect_stop(struct collect *c)
+{
+	struct cc_source *s = c->o.source;
+	return s->ops->stop ? s->ops->stop(s, from_source, c) : 0;
+}
+
+int collect_close_recording(struct collect *c)
+{
+	if (!c->o.writer)
+		return 0;
+	int err = trace_writer_close(c->o.writer);
+	c->o.writer = NULL;
+	return c->writer_err ? c->writer_err : err;
+}
+
+int collect_finish(struct collect *c)
+{
+	return c->engine ? engine_finish(c->engine) : 0;
+}
+
+int collect_restart(struct collect *c, struct cc_source *source)
+{
+	cc_source_free(c->o.source);
+	c->o.source = source;
+	engine_free(c->engine);
+	c->engine = NULL;
+	return engine_start(c);
+}
+
+static int put_record(void *ctx, const struct cc_rec *rec, size_t len)
+{
+	return trace_writer_put(ctx, rec, len);
+}
+
+int collect_save_history(struct collect *c, const char *path)
+{
+	if (!c->history)
+		return -ENOENT;
+	struct trace_writer *w;
+	struct cc_err why;
+	int err = trace_writer_open(path, &why, &w);
+	if (err)
+		return err;
+	err = history_each(c->history, put_record, w);
+	int closed = trace_writer_close(w);
+	return err ? err : closed;
+}
+
+const struct engine *collect_engine(const struct collect *c)
+{
+	return c->engine;
+}
+
+static cc_ns clock_ns(clockid_t id)
+{
+	struct timespec t;
+	clock_gettime(id, &t);
+	return CC_S(t.tv_sec) + (cc_ns)t.tv_nsec;
+}
+
+static uint64_t rss_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int collect_snapshot(struct collect *c, const struct cc_query *q, struct snapshot **ret)
+{
+	struct snapshot *s;
+	int err = snapshot_build(c->engine, q, &s);
+	if (err)
+		return err;
+	cc_ns cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC);
+	if (c->wall_ns && wall > c->wall_ns)
+		s->runtime.cpu_share = (double)(cpu - c->cpu_ns) / (double)(wall - c->wall_ns);
+	c->cpu_ns = cpu;
+	c->wall_ns = wall;
+	s->runtime.rss_bytes = rss_bytes();
+	*ret = s;
+	return 0;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session.h"
+#include "filter.h"
+#include "mailbox.h"
+#include "save.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct session {
+	/* shared */
+	struct mailbox snaps; /* struct snapshot, to the UI */
+	struct mailbox cmds;  /* struct tui_cmd, to the collector */
+	struct mailbox jobs;  /* struct save_job, to the collector; it is done when job_fd says so */
+	atomic_bool stop;
+	int event_fd, wake_fd, job_fd;
+	pthread_t thread;
+
+	/* the collector thread's */
+	struct collect *collect;
+	const char *replay_path; /* NULL: live */
+	struct cc_query query;
+	struct filter *filter;
+	struct tui_cmd cmd; /* the newest */
+	cc_ns tick_ns, tick_gap_ns; /* the last TICK's time, and to the one before */
+	cc_ns next_step;	 /* replay: wall time of the next TICK */
+	bool ended;		 /* no more records will come */
+	bool target_gone;
+	int err;
+};
+
+static cc_ns wall_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return CC_S(t.tv_sec) + (cc_ns)t.tv_nsec;
+}
+
+static void signal_fd(int fd)
+{
+	uint64_t one = 1;
+	ssize_t n = write(fd, &one, sizeof(one));
+	(void)n; /* full: it is readable already */
+}
+
+static void clear_fd(int fd)
+{
+	uint64_t v;
+	ssize_t n = read(fd, &v, sizeof(v));
+	(void)n;
+}
+
+/* ---- collector thread ---- */
+
+static int publish(struct session *s)
+{
+	struct snapshot *snap;
+	int err = collect_snapshot(s->collect, &s->query, &snap);
+	if (err)
+		return err;
+	snap->runtime.live = !s->replay_path && !s->ended;
+	snap->runtime.paused = s->cmd.paused;
+	snap->runtime.ended = s->ended;
+	snap->runtime.target_gone = s->target_gone;
+	snapshot_free(mailbox_put(&s->snaps, snap));
+	signal_fd(s->event_fd);
+	return 0;
+}
+
+static int on_tick(void *ctx, struct collect *c, const struct cc_rec_tick *tick)
+{
+	(void)c;
+	struct session *s = ctx;
+	s->tick_gap_ns = s->tick_ns && tick->h.ts > s->tick_ns ? tick->h.ts - s->tick_ns : 0;
+	s->tick_ns = tick->h.ts;
+	return s->replay_path ? 0 : publish(s);
+}
+
+static int end_of_stream(struct session *s)
+{
+	s->ended = true;
+	s->target_gone = !s->replay_path;
+	int err = s->replay_path ? 0 : collect_stop(s->collect);
+	if (!err)
+		err = collect_finish(s->collect);
+	return err ? err : publish(s);
+}
+
+/* Feeds a replay up to the first TICK at or after @to. */
+static int replay_to(struct session *s, cc_ns to)
+{
+	while (!s->ended && s->tick_ns < to && !atomic_load(&s->stop)) {
+		int n = collect_step(s->collect, 0);
+		if (n == -ENODATA)
+			return end_of_stream(s);
+		if (n < 0)
+			return n;
+	}
+	return 0;
+}
+
+static bool has_finished_request(const struct engine *e)
+{
+	size_t cnt;
+	engine_requests(e, &cnt);
+	return cnt > 0;
+}
+
+static int replay_open(struct session *s)
+{
+	while (!s->ended && !has_finished_request(collect_engine(s->collect)) &&
+	       !atomic_load(&s->stop)) {
+		int n = collect_step(s->collect, 0);
+		if (n == -ENODATA)
+			return end_of_stream(s);
+		if (n < 0)
+			return n;
+	}
+	return publish(s);
+}
+
+static int replay_seek(struct session *s, cc_ns to)
+{
+	if (to == 0 || to < s->tick_ns) {
+		struct cc_source *src;
+		struct cc_err why;
+		int err = trace_source_new(s->replay_path, &why, &src);
+		if (!err)
+			err = collect_restart(s->collect, src);
+		if (err)
+			return err;
+		s->tick_ns = s->tick_gap_ns = 0;
+		s->ended = false;
+	}
+	s->next_step = 0;
+	return to == 0 ? replay_open(s) : replay_to(s, to);
+}
+
+static int replay_step(struct session *s)
+{
+	int n = collect_step(s->collect, 0);
+	if (n == -ENODATA)
+		return end_of_stream(s);
+	if (n < 0)
+		return n;
+	double speed = s->cmd.speed > 0 ? s->cmd.speed : 1;
+	cc_ns gap = s->tick_gap_ns ? s->tick_gap_ns : CC_S(1);
+	s->next_step = wall_ns() + (cc_ns)((double)gap / speed);
+	return publish(s);
+}
+
+static void apply_query(struct session *s, const struct tui_cmd *c)
+{
+	struct filter *f = NULL;
+	struct cc_err why;
+	if (!c->filter[0] || filter_parse(c->filter, &why, &f) == 0) {
+		filter_free(s->filter);
+		s->filter = f;
+	}
+	s->query.filter = s->filter;
+	s->query.sort = c->sort;
+	s->query.ascending = c->ascending;
+	s->query.group = c->group;
+	s->query.root_causes = c->root_causes;
+	s->query.selected = c->selected;
+	s->query.view_ns = c->paused ? c->view_ns : 0;
+}
+
+static int apply_command(struct session *s)
+{
+	struct tui_cmd *c = mailbox_take(&s->cmds);
+	if (!c)
+		return 0;
+	bool seek = s->replay_path && c->seek_cnt != s->cmd.seek_cnt;
+	s->cmd = *c;
+	apply_query(s, c);
+	int err = seek ? replay_seek(s, c->view_ns) : 0;
+	free(c);
+	return err ? err : publish(s);
+}
+
+static void apply_job(struct session *s)
+{
+	struct save_job *j = mailbox_take(&s->jobs);
+	if (!j)
+		return;
+	save_run(j, s->collect, &s->query);
+	signal_fd(s->job_fd);
+}
+
+/* How long the thread may sleep when the source has nothing to wait on. */
+static int idle_ms(const struct session *s)
+{
+	if (s->ended || s->cmd.paused)
+		return 1000;
+	cc_ns now = wall_ns();
+	return now >= s->next_step ? 0 : (int)((s->next_step - now) / 1000000) + 1;
+}
+
+static int turn(struct session *s)
+{
+	if (!s->replay_path && !s->ended) {
+		int n = collect_step(s->collect, 20);
+		return n == -ENODATA ? end_of_stream(s) : CC_MIN(n, 0);
+	}
+	struct pollfd p = { .fd = s->wake_fd, .events = POLLIN };
+	int ms = idle_ms(s);
+	if (ms > 0 && poll(&p, 1, ms) > 0)
+		return clear_fd(s->wake_fd), 0;
+	if (s->ended || s->cmd.paused || wall_ns() < s->next_step)
+		return 0;
+	return replay_step(s);
+}
+
+static void *collector(void *arg)
+{
+	struct session *s = arg;
+	int err = s->replay_path ? replay_open(s) : 0;
+	while (!err && !atomic_load(&s->stop)) {
+		err = apply_command(s);
+		apply_job(s);
+		if (!err)
+			err = turn(s);
+	}
+	if (!err && !s->replay_path && !s->ended)
+		err = collect_stop(s->collect);
+	s->err = err;
+	signal_fd(s->event_fd);
+	return NULL;
+}
+
+/* ---- the UI thread's side ---- */
+
+static struct snapshot *ui_take(void *ctx)
+{
+	struct session *s = ctx;
+	return mailbox_take(&s->snaps);
+}
+
+static int ui_command(void *ctx, const struct tui_cmd *cmd)
+{
+	struct session *s = ctx;
+	struct tui_cmd *copy = malloc(sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	*copy = *cmd;
+	free(mailbox_put(&s->cmds, copy));
+	signal_fd(s->wake_fd);
+	return 0;
+}
+
+/* The collector does the work, since engine and history are its own; this thread waits. */
+static int ui_save(void *ctx, const struct tui_save *what, char *msg, size_t cap)
+{
+	struct session *s = ctx;
+	struct save_job job = { .what = *what };
+	mailbox_put(&s->jobs, &job);
+	signal_fd(s->wake_fd);
+	struct pollfd p = { .fd = s->job_fd, .events = POLLIN };
+	while (poll(&p, 1, 30000) < 0 && errno == EINTR)
+		;
+	if (!(p.revents & POLLIN) && mailbox_take(&s->jobs) == &job) {
+		snprintf(msg, cap, "nothing saved: the collector does not answer");
+		return -ETIMEDOUT;
+	}
+	while (!(p.revents & POLLIN)) /* it has the job: it must finish with it before we may go */
+		poll(&p, 1, -1);
+	clear_fd(s->job_fd);
+	snprintf(msg, cap, "%s", job.msg);
+	return job.err;
+}
+
+static int ui_story(void *ctx, const struct snapshot *snap, const struct snap_request *r, bool json,
+		    char **ret)
+{
+	(void)ctx;
+	return save_story(snap, r, json, ret);
+}
+
+const struct tui_ops session_tui_ops = {
+	.take = ui_take,
+	.command = ui_command,
+	.save = ui_save,
+	.story = ui_story,
+};
+
+int session_event_fd(const struct session *s)
+{
+	return s->event_fd;
+}
+
+static int open_fds(struct session *s)
+{
+	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->job_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return s->event_fd < 0 || s->wake_fd < 0 || s->job_fd < 0 ? -errno : 0;
+}
+
+int session_start(const struct session_opts *o, struct session **ret)
+{
+	struct collect_opts co = o->collect;
+	struct session *s = calloc(1, sizeof(*s));
+	if (!s) {
+		collect_opts_drop(&co);
+		return -ENOMEM;
+	}
+	co.on_tick = on_tick;
+	co.ctx = s;
+	s->replay_path = o->replay_path;
+	s->query.window_ns = o->window_ns;
+	int err = open_fds(s);
+	if (!err && o->filter) {
+		struct cc_err why;
+		err = filter_parse(o->filter, &why, &s->filter);
+		s->query.filter = s->filter;
+	}
+	if (err)
+		collect_opts_drop(&co);
+	else
+		err = collect_new(&co, &s->collect);
+	if (!err)
+		err = -pthread_create(&s->thread, NULL, collector, s);
+	if (err) {
+		session_free(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+int session_stop(struct session *s)
+{
+	atomic_store(&s->stop, true);
+	signal_fd(s->wake_fd);
+	pthread_join(s->thread, NULL);
+	int closed = collect_close_recording(s->collect);
+	return s->err ? s->err : closed;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	collect_free(s->collect);
+	filter_free(s->filter);
+	snapshot_free(mailbox_take(&s->snaps));
+	free(mailbox_take(&s->cmds));
+	if (s->event_fd > 0)
+		close(s->event_fd);
+	if (s->wake_fd > 0)
+		close(s->wake_fd);
+	if (s->job_fd > 0)
+		close(s->job_fd);
+	free(s);
+}

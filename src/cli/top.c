@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "top.h"
+#include "collect.h"
+#include "filter.h"
+#include "json.h"
+#include "session.h"
+#include "stop_signal.h"
+#include "trace.h"
+#include "tracing.h"
+#include "tui.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- plain output: one table or object a TICK, in one thread ---- */
+
+struct plain {
+	struct cc_query query;
+	bool json;
+	uint32_t left; /* refreshes to print; 0: no end */
+	bool done, ticked;
+};
+
+static int print_snapshot(struct plain *p, struct collect *c)
+{
+	struct snapshot *s;
+	int err = collect_snapshot(c, &p->query, &s);
+	if (err)
+		return err;
+	err = p->json ? json_snapshot_line(s, stdout) : tui_batch_print(s, stdout);
+	snapshot_free(s);
+	if (!err && fflush(stdout))
+		err = -errno;
+	p->ticked = true;
+	p->done = p->left && --p->left == 0;
+	return err;
+}
+
+static int plain_tick(void *ctx, struct collect *c, const struct cc_rec_tick *tick)
+{
+	(void)tick;
+	struct plain *p = ctx;
+	return p->done ? 0 : print_snapshot(p, c);
+}
+
+static int plain_loop(struct plain *p, struct collect *c, bool live, int stop_fd)
+{
+	while (!p->done) {
+		if (stop_signal_came(stop_fd))
+			return live ? collect_stop(c) : 0;
+		int n = collect_step(c, live ? 50 : 0);
+		if (n == -ENODATA)
+			break;
+		if (n < 0)
+			return n;
+	}
+	if (p->done)
+		return 0;
+	int err = live ? collect_stop(c) : 0;
+	if (err || p->ticked)
+		return err;
+	err = collect_finish(c); /* an import without TICKs: one picture of the whole */
+	return err ? err : print_snapshot(p, c);
+}
+
+static enum cli_exit plain_run(const struct cli_opts *o, struct collect_opts *co,
+			       const struct filter *f)
+{
+	struct plain p = { .query = { .window_ns = o->window, .filter = f },
+			   .json = o->json,
+			   .left = o->iterations };
+	int stop_fd = stop_signal_open();
+	struct collect *c;
+	co->on_tick = plain_tick;
+	co->ctx = &p;
+	int err = collect_new(co, &c);
+	if (err)
+		return tracing_failed(err);
+	err = plain_loop(&p, c, !o->replay, stop_fd);
+	int closed = collect_close_recording(c);
+	collect_free(c);
+	close(stop_fd);
+	if (closed)
+		return cli_fail(CLI_FAILED, "cannot write %s: %s", o->record, strerror(-closed));
+	return err ? tracing_failed(err) : cli_finish_stdout(CLI_OK);
+}
+
+/* ---- the terminal UI ---- */
+
+static enum cli_exit ui_failed(int err, const struct cli_opts *o)
+{
+	switch (-err) {
+	case ENOTTY:
+		return cli_fail(CLI_FAILED, "top needs a terminal; use -b for plain text or --json");
+	case EINVAL:
+		return cli_fail(CLI_FAILED, "this terminal (TERM) is not known to curses; use -b");
+	case ENOENT:
+		return cli_fail(CLI_USAGE, "no theme '%s'", o->theme ? o->theme : "default");
+	case EINTR:
+	case EIO:
+		return CLI_FAILED; /* ended from outside, or nobody is there to read a line */
+	default:
+		return cli_fail(CLI_FAILED, "%s", strerror(-err));
+	}
+}
+
+static enum cli_exit ui_run(const struct cli_opts *o, struct collect_opts *co)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		collect_opts_drop(co);
+		return ui_failed(-ENOTTY, o);
+	}
+	sigset_t set;
+	tui_signals(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL); /* before the collector's thread is made */
+	struct session_opts so = { .collect = *co,
+				   .replay_path = o->replay,
+				   .window_ns = o->window,
+				   .filter = o->filter };
+	struct session *s;
+	int err = session_start(&so, &s);
+	if (err)
+		return tracing_failed(err);
+	const struct tui_opts to = { .ops = &session_tui_ops,
+				     .ctx = s,
+				     .event_fd = session_event_fd(s),
+				     .live = !o->replay,
+				     .replay_file = o->replay,
+				     .theme = o->theme,
+				     .ascii = o->ascii,
+				     .interval_ns = o->interval,
+				     .filter = o->filter,
+				     .max_frames = o->iterations };
+	int ui = tui_run(&to);
+	err = session_stop(s);
+	session_free(s);
+	if (err)
+		return tracing_failed(err);
+	return ui ? ui_failed(ui, o) : CLI_OK;
+}
+
+/* ---- both ---- */
+
+static enum cli_exit source_of(const struct cli_opts *o, struct collect_opts *co)
+{
+	if (!o->replay)
+		return tracing_open(o, co);
+	struct cc_err why;
+	int err = trace_source_new(o->replay, &why, &co->source);
+	return err ? cli_fail(CLI_FAILED, "%s", why.msg) : CLI_OK;
+}
+
+enum cli_exit top_run(const struct cli_opts *o)
+{
+	struct filter *f = NULL;
+	struct cc_err why;
+	if (o->filter && filter_parse(o->filter, &why, &f))
+		return cli_fail(CLI_USAGE, "filter '%s': %s at character %d", o->filter, why.msg,
+				why.pos + 1);
+	struct collect_opts co = {
+		/* twice the window: a view may go back by one; the same for a replay, so that it
+		 * forgets what the live view forgot */
+		.engine = { .memory_bytes = o->memory, .window_ns = 2 * o->window },
+		.history_bytes = o->replay || o->batch || o->json ? 0 : o->memory / 4,
+		.history_ns = o->window,
+	};
+	enum cli_exit code = source_of(o, &co);
+	if (!code)
+		code = recording_open(o->record, &co.writer);
+	if (code)
+		collect_opts_drop(&co);
+	else if (o->json || o->batch)
+		code = plain_run(o, &co, f);
+	else
+		code = ui_run(o, &co);
+	filter_free(f);
+	return code;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct cli_opts o;
+	enum cli_exit bad = cli_parse(CLI_TOP, argc, argv, 0, 0, &o);
+	return bad || o.help_shown ? bad : top_run(&o);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tracing: from a command's options to a live source with its resolver, or one clear line. */
+#ifndef CC_TRACING_H
+#define CC_TRACING_H
+
+#include "cli.h"
+#include "collect.h"
+
+/* Loads and attaches for the targets of @opts and sets source and resolver of @ret, which
+ * collect_new() then takes. On failure the line is written and its exit code returned. */
+CC_NODISCARD enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret);
+
+/* Opens @path to record into. NULL path: nothing to do. Same contract. */
+CC_NODISCARD enum cli_exit recording_open(const char *path, struct trace_writer **ret);
+
+/* The line for an error of collect_step() and friends. */
+enum cli_exit tracing_failed(int err);
+
+#endif
