@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""lockstorm_check.py ANALYSIS.json LOG [MAX_WRONG_%]
+
+Compares who criticast says held the lock, moment by moment, with the storm's own log. Every ns of
+every lock piece is one of: right (that thread had it), wrong (another had it), unnamed (one had it,
+criticast names nobody), free (by the log nobody had it: it was being handed over). Exits 1 when the
+share of wrong in lock-wait time is above the limit, when criticast names too few holders, or when
+it does not see the waits that the log shows."""
+import bisect
+import json
+import sys
+
+
+def read_log(path):
+    takes = [tuple(map(int, line.split())) for line in open(path)]
+    takes.sort(key=lambda t: t[2])
+    return takes
+
+
+class Truth:
+    """Who held the one lock when; holds do not overlap."""
+
+    def __init__(self, takes):
+        self.tid = [t[0] for t in takes]
+        self.start = [t[2] for t in takes]
+        self.end = [t[3] for t in takes]
+        for i in range(1, len(takes)):
+            assert self.start[i] >= self.end[i - 1], "the log itself shows two holders at once"
+
+    def holders(self, lo, hi):
+        i = max(0, bisect.bisect_right(self.start, lo) - 1)
+        while i < len(self.start) and self.start[i] < hi:
+            a, b = max(lo, self.start[i]), min(hi, self.end[i])
+            if a < b:
+                yield self.tid[i], b - a
+            i += 1
+
+
+def lock_pieces(analysis, tids):
+    for req in analysis["requests"]:
+        for p in req["path"]:
+            if p["depth"] == 0 and p["class"] == "lock" and p["task"]["tid"] in tids:
+                yield p
+
+
+def compare(analysis, takes):
+    truth = Truth(takes)
+    ns = dict(right=0, wrong=0, unnamed=0, free=0)
+    for p in lock_pieces(analysis, {t[0] for t in takes}):
+        lo, hi = p["start_ns"], p["end_ns"]
+        named = (p.get("holder") or {}).get("tid", 0)
+        held = 0
+        for tid, part in truth.holders(lo, hi):
+            held += part
+            ns["unnamed" if not named else "right" if tid == named else "wrong"] += part
+        ns["free"] += hi - lo - held
+    return ns
+
+
+def waited(takes, lo, hi):
+    """ns of waiting in the log within [lo, hi), waits long enough to have blocked."""
+    return sum(max(0, min(t[2], hi) - max(t[1], lo)) for t in takes if t[2] - t[1] > 50_000)
+
+
+def main():
+    analysis = json.load(open(sys.argv[1]))
+    takes = read_log(sys.argv[2])
+    limit = float(sys.argv[3]) if len(sys.argv) > 3 else None
+    ns = compare(analysis, takes)
+    total = sum(ns.values())
+    lo, hi = analysis["trace"]["start_ns"], analysis["trace"]["end_ns"]
+    want = waited(takes, lo, hi)
+    if not takes or not total or not want:
+        print(f"nothing to compare: {len(takes)} acquisitions, {want} ns waited, {total} ns seen")
+        return 1
+    share = {k: 100.0 * v / total for k, v in ns.items()}
+    seen = 100.0 * total / want
+    lost = analysis["counters"]["ring_drops"]
+    print(f"{len(takes)} acquisitions, {total / 1e9:.2f} s of lock waits, {seen:.1f} % of the log's; "
+          + ", ".join(f"{k} {v:.2f} %" for k, v in share.items()) + f"; {lost} dropped")
+    if limit is None:
+        return 0
+    named = 100.0 * (ns["right"] + ns["wrong"]) / max(1, total - ns["free"])
+    bad = []
+    if share["wrong"] > limit:
+        bad.append(f"wrong holder for {share['wrong']:.2f} % of lock-wait time, limit {limit} %")
+    if named < 95:
+        bad.append(f"a holder is named for only {named:.1f} % of the time in which one held it")
+    if seen < 85:
+        bad.append(f"only {seen:.1f} % of the waiting in the log was seen as lock waits")
+    if lost:
+        bad.append(f"{lost} records were dropped")
+    for line in bad:
+        print("FAILED:", line)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
