@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf_load.h"
+#include "rank.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -49,16 +50,6 @@ static int load_segments(struct loader *l)
 			};
 	}
 	return 0;
-}
-
-/* How good a name is among several of one address: smaller is better. */
-static unsigned int name_rank(const char *name, size_t max)
-{
-	unsigned int bars = 0, len = (unsigned int)strnlen(name, CC_MIN(max, 255));
-
-	while (bars < len && name[bars] == '_')
-		bars++;
-	return bars << 8 | len;
 }
 
 struct cand { /* a symbol while its table is being made */

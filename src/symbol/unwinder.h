@@ -28,7 +28,7 @@ enum unwind_end {
 };
 
 struct unwind_out {
-	uint64_t ip[CC_STACK_MAX]; /* innermost first; return addresses as on the stack */
+	__u64 ip[CC_STACK_MAX]; /* innermost first; return addresses as on the stack */
 	unsigned int cnt;
 	enum unwind_end end;
 	bool guessed;  /* by frame pointers, at least once */

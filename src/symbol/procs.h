@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* procs: what is remembered of each process whose stacks come in: its mappings, its unwinder, and
+ * an epoch, so that a name told for an address is told anew once the address means another thing.
+ */
+#ifndef CC_PROCS_H
+#define CC_PROCS_H
+
+#include "maps.h"
+#include "unwinder.h"
+
+struct proc {
+	uint32_t tgid;
+	uint32_t epoch; /* never the same twice within a struct procs */
+	struct maps maps;
+	struct unwinder *unwinder;
+	cc_ns born;      /* fork or exec as far as seen: what is older was another program; or 0 */
+	cc_ns read_at;   /* mappings, by CLOCK_MONOTONIC; 0: never with success */
+	cc_ns next_read; /* not before */
+	cc_ns used_at;
+	cc_ns backoff;      /* between reads that brought nothing */
+	unsigned int dying; /* ticks left; 0: it lives */
+};
+
+struct procs;
+
+CC_NODISCARD int procs_new(struct file_cache *files, struct procs **ret); /* borrows @files */
+void procs_free(struct procs *p);
+
+/* The process, its mappings read at the first call and then every ~10 s. NULL: no memory. It may be
+ * empty, if the process is gone. Borrowed until the next call. */
+struct proc *procs_get(struct procs *p, uint32_t tgid);
+
+/* An address lies in no mapping: reads them again, unless that was tried just now. Returns true if
+ * they were read. */
+bool procs_reread(struct procs *p, struct proc *proc);
+
+/* It is another program since @when (fork of a new process, exec). */
+void procs_reborn(struct procs *p, uint32_t tgid, cc_ns when);
+void procs_exited(struct procs *p, uint32_t tgid); /* forgotten a few ticks later */
+void procs_tick(struct procs *p);
+
+size_t procs_cnt(const struct procs *p);
+size_t procs_mem(const struct procs *p); /* bytes, estimated */
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "teller.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAMED_MAX (1u << 18) /* 4 MiB at most */
+#define NAME_MAX_ 256        /* of a function */
+#define NEAR_MAP 8
+
+/* What a key in t->named is of; mixed into it. */
+enum { TOLD_FRAME = 1, TOLD_ADDR, TOLD_FILE };
+
+int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms)
+{
+	*t = (struct teller){ .files = files };
+	keyset_init(&t->named, NAMED_MAX);
+	t->kernel_err = kallsyms_new(kallsyms, &t->kernel);
+	return t->kernel_err == -ENOMEM ? -ENOMEM : 0;
+}
+
+void teller_done(struct teller *t)
+{
+	kallsyms_free(t->kernel);
+	keyset_done(&t->named);
+}
+
+int tell_record(struct teller *t, const struct cc_rec *rec, size_t len)
+{
+	int err = t->out(t->ctx, rec, len);
+
+	return err < 0 ? err : 0;
+}
+
+/* Returns 1 the first time it is asked for this thing, else 0; or -ENOMEM. */
+static int first_time(struct teller *t, int what, uint64_t a, uint64_t b)
+{
+	uint64_t key = hash_add(hash_add((uint64_t)what, a), b);
+
+	return keyset_add(&t->named, key ? key : 1);
+}
+
+static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2, uint32_t tgid,
+		     const char *text, size_t len, const char *place, size_t place_len)
+{
+	struct {
+		struct cc_rec_name n;
+		char text[PATH_MAX + 520];
+	} r = { 0 };
+	size_t size;
+
+	len = CC_MIN(len, PATH_MAX);
+	place_len = CC_MIN(place_len, 512);
+	size = (sizeof(r.n) + len + place_len + 7) / 8 * 8;
+	r.n.h = (struct cc_rec){
+		.size = (uint16_t)size, .kind = CC_REC_NAME, .cpu = 0xffff, .aux = what, .ts = t->ts
+	};
+	r.n.id = id;
+	r.n.id2 = id2;
+	r.n.tgid = tgid;
+	r.n.len[0] = (uint16_t)len;
+	r.n.len[1] = (uint16_t)place_len;
+	memcpy(r.n.text, text, len);
+	memcpy(r.n.text + len, place, place_len);
+	t->name_cnt++;
+	return tell_record(t, &r.n.h, size);
+}
+
+static int tell_module(struct teller *t, const struct cc_rec_module *m, const char *path)
+{
+	struct {
+		struct cc_rec_module m;
+		char path[PATH_MAX];
+	} r = { .m = *m };
+	size_t len = strnlen(path, PATH_MAX - 8), size = (sizeof(r.m) + len + 7) / 8 * 8;
+
+	r.m.h = (struct cc_rec){
+		.size = (uint16_t)size, .kind = CC_REC_MODULE, .cpu = 0xffff, .ts = t->ts
+	};
+	r.m.path_len = (uint32_t)len;
+	memcpy(r.m.path, path, len);
+	t->module_cnt++;
+	return tell_record(t, &r.m.h, size);
+}
+
+static int tell_mapping(struct teller *t, struct proc *proc, struct mapping *p)
+{
+	struct elf_file *f = maps_file(&proc->maps, p, t->files);
+	struct cc_rec_module m = {
+		.start = p->start,
+		.end = p->end,
+		.file_off = p->off,
+		.tgid = proc->tgid,
+		.ino = p->ino,
+		.dev = p->dev,
+	};
+
+	p->told = true;
+	if (f && f->build_id_len) {
+		m.build_id_len = f->build_id_len;
+		memcpy(m.build_id, f->build_id, f->build_id_len);
+	}
+	return tell_module(t, &m, maps_path(&proc->maps, p));
+}
+
+/* @back: 1 if @ip is a return address, which belongs to the call before it. */
+static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *p, uint64_t ip,
+			   unsigned int back)
+{
+	struct elf_file *f = maps_file(&proc->maps, p, t->files);
+	char name[NAME_MAX_], text[NAME_MAX_ + 32];
+	const char *base;
+	size_t base_len;
+	uint64_t vaddr, off;
+	int len;
+
+	if (!f || maps_vaddr(p, f, ip - back, &vaddr))
+		return 0;
+	base = maps_base_name(&proc->maps, p, &base_len);
+	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
+	if (!elf_file_name(f, vaddr, false, name, sizeof(name), &off))
+		len = snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, off + back);
+	else
+		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base,
+			       vaddr + back);
+	return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, text, (size_t)len, base, base_len);
+}
+
+int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_t cnt)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		unsigned int back = i > 0;
+		struct mapping *p = maps_find(&proc->maps, ip[i] - back);
+		int first =
+			first_time(t, TOLD_FRAME, (uint64_t)proc->epoch << 32 | proc->tgid, ip[i]);
+
+		if (first <= 0 || !p) {
+			err = first < 0 ? first : 0;
+			continue;
+		}
+		if (!p->told)
+			err = tell_mapping(t, proc, p);
+		if (!err && t->names)
+			err = tell_user_frame(t, proc, p, ip[i], back);
+	}
+	return err;
+}
+
+/* The build-id of the running kernel, from its notes (include/linux/elfnote.h). */
+static void kernel_build_id(struct cc_rec_module *m)
+{
+	uint32_t note[256];
+	FILE *f = fopen("/sys/kernel/notes", "re");
+	size_t n = f ? fread(note, 1, sizeof(note), f) / 4 : 0;
+
+	if (f)
+		fclose(f);
+	for (size_t i = 0; i + 3 < n;) {
+		size_t name = ((size_t)note[i] + 3) / 4, desc = ((size_t)note[i + 1] + 3) / 4;
+
+		if (name > n || desc > n || i + 3 + name + desc > n)
+			return;
+		if (note[i + 2] == 3 && note[i] == 4 && !memcmp(&note[i + 3], "GNU", 4) &&
+		    note[i + 1] <= sizeof(m->build_id)) {
+			m->build_id_len = note[i + 1];
+			memcpy(m->build_id, &note[i + 3 + name], note[i + 1]);
+			return;
+		}
+		i += 3 + name + desc;
+	}
+}
+
+static int tell_kernel(struct teller *t)
+{
+	static const char note[] = "kernel function names are hidden: give CAP_SYSLOG, or set "
+				   "kernel.kptr_restrict to 0 or 1";
+	struct cc_rec_module m = { .start = 1ull << 63, .end = UINT64_MAX };
+	int err;
+
+	t->kernel_told = true;
+	kernel_build_id(&m);
+	err = tell_module(t, &m, "[kernel]");
+	if (!err && t->names && !t->kernel)
+		err = tell_name(t, CC_NAME_NOTE, 0, 0, 0, note, sizeof(note) - 1, "", 0);
+	return err;
+}
+
+int tell_kernel_frames(struct teller *t, const __u64 *ip, size_t cnt)
+{
+	int err = cnt && !t->kernel_told ? tell_kernel(t) : 0;
+
+	for (size_t i = 0; i < cnt && !err && t->names && t->kernel; i++) {
+		unsigned int back = i > 0;
+		const char *name, *module;
+		char text[NAME_MAX_ + 32], place[NAME_MAX_];
+		uint64_t off;
+		int first = first_time(t, TOLD_FRAME, 0, ip[i]), len, place_len;
+
+		if (first <= 0 || kallsyms_find(t->kernel, ip[i] - back, &name, &module, &off)) {
+			err = first < 0 ? first : 0;
+			continue;
+		}
+		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX_, name, off + back);
+		place_len = snprintf(place, sizeof(place), "[%.64s]", *module ? module : "k");
+		err = tell_name(t, CC_NAME_FRAME, ip[i], 0, 0, text, (size_t)len, place,
+				(size_t)place_len);
+	}
+	return err;
+}
+
+/* The mapping of a file that @addr belongs to: its own, or for .bss the one just before it. */
+static struct mapping *data_mapping(struct maps *m, uint64_t addr)
+{
+	struct mapping *p = maps_find(m, addr);
+
+	for (int i = 0; p && i < 2 && !p->ino; i++) {
+		if (*maps_path(m, p) || p == m->v || p[-1].end != p->start)
+			return NULL;
+		p--;
+	}
+	return p && p->ino ? p : NULL;
+}
+
+/* The file of the data at @addr and where it is linked there. The code of the same file tells how
+ * far it was moved when it was loaded. */
+static struct elf_file *data_file(struct teller *t, struct maps *m, uint64_t addr,
+				  struct mapping **ret, uint64_t *ret_vaddr)
+{
+	struct mapping *d = data_mapping(m, addr);
+	size_t at = d ? (size_t)(d - m->v) : 0, lo = at > NEAR_MAP ? at - NEAR_MAP : 0;
+
+	for (size_t i = lo; d && i < m->cnt && i <= at + NEAR_MAP; i++) {
+		struct mapping *p = &m->v[i];
+		struct elf_file *f;
+		uint64_t vaddr;
+
+		if (!p->exec || p->ino != d->ino || p->dev != d->dev)
+			continue;
+		f = maps_file(m, p, t->files);
+		if (!f || maps_vaddr(p, f, p->start, &vaddr))
+			return NULL;
+		*ret = d;
+		*ret_vaddr = addr - p->start + vaddr;
+		return elf_file_has_data(f, *ret_vaddr) ? f : NULL;
+	}
+	return NULL;
+}
+
+int tell_address(struct teller *t, struct proc *proc, uint64_t addr)
+{
+	char name[NAME_MAX_], text[NAME_MAX_ + 32];
+	struct mapping *p;
+	struct elf_file *f;
+	const char *base;
+	size_t base_len;
+	uint64_t vaddr, off;
+	int len, first;
+
+	if (!t->names)
+		return 0;
+	first = first_time(t, TOLD_ADDR, (uint64_t)proc->epoch << 32 | proc->tgid, addr);
+	if (first <= 0)
+		return first;
+	f = data_file(t, &proc->maps, addr, &p, &vaddr);
+	if (!f)
+		return 0; /* the heap, a stack: the address says all */
+	base = maps_base_name(&proc->maps, p, &base_len);
+	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
+	if (elf_file_name(f, vaddr, true, name, sizeof(name), &off))
+		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base, vaddr);
+	else if (off)
+		len = snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, off);
+	else
+		len = snprintf(text, sizeof(text), "%s", name);
+	return tell_name(t, CC_NAME_ADDR, addr, 0, proc->tgid, text, (size_t)len, base, base_len);
+}
+
+int tell_fd(struct teller *t, uint32_t tgid, int fd, uint64_t ino, uint32_t dev)
+{
+	char link[48], path[PATH_MAX];
+	struct stat st;
+	ssize_t len;
+	int first;
+
+	if (!t->names || fd < 0 || !ino)
+		return 0;
+	first = first_time(t, TOLD_FILE, ino, dev);
+	if (first <= 0)
+		return first;
+	snprintf(link, sizeof(link), "/proc/%u/fd/%d", tgid, fd);
+	len = readlink(link, path, sizeof(path));
+	/* the number may be another file's by now */
+	if (len <= 0 || stat(link, &st) || st.st_ino != ino)
+		return 0;
+	return tell_name(t, CC_NAME_FILE, ino, dev, 0, path, (size_t)len, "", 0);
+}
