@@ -6,12 +6,30 @@
 
 #define CC_BPF_CNT_MAX 32 /* > every CC_CNT_* */
 
+/* Kernel functions that programs tell apart by address: what kind of file an anonymous inode is,
+ * whose timer has expired. The loader fills the addresses in from kallsyms, 0 where that is not
+ * readable. */
+#define CC_BPF_FUNCTIONS(X)  \
+	X(ep_eventpoll_poll) \
+	X(eventfd_poll)      \
+	X(timerfd_poll)      \
+	X(signalfd_poll)     \
+	X(inotify_poll)      \
+	X(io_uring_poll)     \
+	X(hrtimer_wakeup)    \
+	X(process_timeout)
+
+#define X(name) CC_BPF_FN_##name,
+enum { CC_BPF_FUNCTIONS(X) CC_BPF_FN_CNT };
+#undef X
+
 struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u64 min_block_ns;   /* shorter waits are summed into SHORT; 0: every wait is told */
 	__u64 stack_min_ns;   /* EXTRA and stacks from here on */
 	__u64 stolen_min_ns;  /* EXTRA also when this much on-CPU time is missing */
 	__u64 events_quarter; /* bytes in the ring from which user space is woken */
 	__u64 control_quarter;
+	__u64 fn[CC_BPF_FN_CNT];
 	__u64 sample_n;       /* 1 request in n by hash of its id */
 	__u32 snap_bytes;     /* of user stack, at most CC_SNAP_MAX */
 	__u32 stack_tier;     /* 0 none, 1 late, 2 waking, 3 eager */
@@ -20,7 +38,7 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u32 has_prev_state; /* sched_switch tells prev_state (since 5.18) */
 	__u32 follow;         /* hops of --follow */
 	__u32 snap_burst;     /* snapshots per CPU and 20 ms */
-	__u32 pad;
+	__u32 has_task_kfunc; /* bpf_task_from_vpid (since 6.14) is there */
 };
 
 struct cc_bpf_target {

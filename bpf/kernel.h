@@ -31,6 +31,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -80,6 +81,7 @@ struct list_head {
 
 struct thread_info {
 	unsigned long flags;
+	__u32 status; /* x86: TS_COMPAT */
 	__u32 cpu;
 };
 struct sched_info {
@@ -91,14 +93,14 @@ struct task_group;
 struct cfs_rq {
 	struct rq *rq;
 	struct task_group *tg;
-	__u64 throttled_clock;           /* rq clock when the running throttling began; 0: none */
-	__u64 throttled_clock_pelt;      /* same, in clock_task less idle */
-	__u64 throttled_clock_pelt_time; /* sum of past throttlings */
+	__u64 throttled_clock_self;      /* since 6.6: rq clock when throttled with tasks; 0: not */
+	__u64 throttled_clock_self_time; /* since 6.6: sum of past throttlings */
 	int throttle_count;
 };
 struct sched_entity {
 	__u64 sum_exec_runtime;
-	__u64 exec_start;
+	__u64 prev_sum_exec_runtime; /* sum_exec_runtime when it was last picked */
+	__u64 nr_migrations;
 	struct sched_entity *parent;
 	struct cfs_rq *cfs_rq; /* it is queued on */
 	struct cfs_rq *my_q;   /* a group's own */
@@ -185,7 +187,9 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
-	struct mutex *blocked_on; /* since 6.17: the mutex it sleeps on */
+	unsigned in_iowait : 1;
+	unsigned long
+		blocker; /* since 6.15: lock it sleeps on | kind, CONFIG_DETECT_HUNG_TASK_BLOCKER */
 	struct thread_struct thread;
 };
 struct task_struct___pre514 { /* before 5.14 (2f064a59a11f): plain `state` */
@@ -325,6 +329,17 @@ struct unix_sock {
 	struct sock sk;
 	struct unix_address *addr;
 	struct sock *peer;
+};
+
+struct sk_buff;
+
+/* ---- timers ------------------------------------------------------------------------------- */
+
+struct hrtimer {
+	void *function;
+};
+struct timer_list {
+	void *function;
 };
 
 /* ---- iterators ---------------------------------------------------------------------------- */

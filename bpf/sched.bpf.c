@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sched: every time off the CPU of a traced task becomes an EPISODE; slow ones get an EXTRA and
+ * stacks. sched_waking must be attached before sched_switch. */
+#include "extra.h"
+#include "snap_keep.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+enum { TIER_LATE = 1, TIER_WAKING = 2, TIER_EAGER = 3 };
+
+/* Notes that @prev had this CPU until @now: the run-queue culprit of someone later. */
+static __always_inline void occupant_push(struct cpu_state *c, struct task_struct *prev, __u64 now)
+{
+	struct occupant *o = &c->hist[c->idx & (OCCUPANTS - 1)];
+
+	c->idx++;
+	o->from = c->since;
+	o->to = now;
+	o->task = (__u64)prev;
+	o->tid = prev->pid;
+	o->tgid = prev->tgid;
+	c->clock_off = c->since - prev->sched_info.last_arrival;
+	c->since = now;
+}
+
+/* The rest of a switch-out that only slow waits will need, but that is only true now. */
+static __always_inline void out_details(struct task_struct *p, struct task_state *st,
+					struct pt_regs *regs)
+{
+	st->klock = 0;
+	st->owner_word = 0;
+	if (st->nr == SYS_FUTEX)
+		st->owner_word = futex_owner(regs);
+	else if (st->state & TASK_UNINTERRUPTIBLE)
+		klock_owner(p, st);
+	if (cfg.stack_tier == TIER_EAGER)
+		snap_keep_user(p, st->out);
+}
+
+static __always_inline void task_out(struct task_struct *p, struct cpu_state *c, __u32 state,
+				     bool preempt, __u64 now)
+{
+	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	struct pt_regs *regs;
+
+	if (!st)
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	st->out = now;
+	st->state = state;
+	st->ran_ns = p->se.sum_exec_runtime - st->exec_in;
+	task_syscall(p, regs, &st->nr, &st->key);
+	if (preempt || !state) {
+		st->now = CC_EP_PREEMPT;
+		throttle_clock(p, c, now, &st->thr_rq, &st->thr_ns);
+		return;
+	}
+	st->now = 0;
+	out_details(p, st, regs);
+}
+
+static __always_inline bool sum_short(struct task_state *st, __u64 now)
+{
+	if (!cfg.min_block_ns || now - st->out >= cfg.min_block_ns)
+		return false;
+	if (!st->short_cnt)
+		st->short_since = st->out;
+	st->short_cnt++;
+	st->short_ns += now - st->out;
+	return true;
+}
+
+/* Folds the wait [out, in) that found the ring full: it becomes UNKNOWN(lost), never CPU. */
+static __always_inline void fold_lost(struct task_state *st, __u64 ns)
+{
+	__u64 cnt = CC_LOST_CNT(st->lost) + 1;
+
+	ns += CC_LOST_NS(st->lost);
+	st->lost = CC_LOST(cnt < CC_LOST_CNT_MAX ? cnt : CC_LOST_CNT_MAX,
+			   ns < CC_LOST_NS_MAX ? ns : CC_LOST_NS_MAX);
+	cnt_add(CC_CNT_DROP_EPISODE, 1);
+}
+
+static __always_inline void episode_send(struct task_struct *p, struct task_state *st, __u64 wake,
+					 __u8 flags, __u64 now)
+{
+	struct cc_rec_episode *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	st->seq++;
+	if (!e) {
+		fold_lost(st, now - st->out);
+		return;
+	}
+	if (wake)
+		flags |= (__u8)(st->waker_ctx << CC_EP_CTX_SHIFT);
+	rec_init(&e->h, sizeof(*e), CC_REC_EPISODE, flags, (__u16)st->nr, now);
+	e->tid = p->pid;
+	e->seq = st->seq - 1;
+	e->out = st->out;
+	e->wake = wake;
+	e->state = st->state;
+	e->waker_tid = wake ? st->waker_tid : 0;
+	e->waker_tgid = wake ? st->waker_tgid : 0;
+	e->key = st->key;
+	e->lost = st->lost;
+	st->lost = 0;
+	events_commit(e, now);
+}
+
+/* Is the wait that just ended worth an EXTRA? Also when the run before it hid time: on the CPU by
+ * the wall, but not by the scheduler's account (steal, interrupts). */
+static __always_inline bool is_slow(const struct task_state *st, __u64 now)
+{
+	__u64 wall = st->out - st->in;
+
+	if (now - st->out >= cfg.stack_min_ns)
+		return true;
+	return st->in && wall > st->ran_ns && wall - st->ran_ns >= cfg.stolen_min_ns;
+}
+
+static __always_inline void slow_in(struct task_struct *p, struct task_state *st,
+				    struct cpu_state *c, __u64 wake, __u64 now)
+{
+	__u64 blocked = (wake ? wake : now) - st->out;
+	bool snap = !(st->now & CC_EP_PREEMPT) && blocked >= cfg.stack_min_ns;
+
+	if (cfg.stack_tier == TIER_LATE) { /* told on resume, see stack.bpf.c */
+		st->now |= ST_SLOW | (snap ? ST_SNAP : 0);
+		c->slow = 1;
+		return;
+	}
+	if (snap && (cfg.stack_tier == TIER_WAKING || cfg.stack_tier == TIER_EAGER) &&
+	    snap_allowed(c, blocked, now))
+		snap_send_kept(p, st->seq - 1, st->out, now);
+	extra_send(p, st, c, false);
+}
+
+static __always_inline void task_in(struct task_struct *p, struct cpu_state *c, __u64 now)
+{
+	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	__u64 wake, ran_from = p->se.sum_exec_runtime;
+	bool early, slow;
+	__u8 flags;
+
+	if (!st)
+		return;
+	st->exec_in = ran_from;
+	if (!task_off(st)) { /* it went off before we saw it */
+		st->in = now;
+		return;
+	}
+	wake = task_wake(st, st->in, &early);
+	flags = (__u8)st->now | (early ? CC_EP_EARLY_WAKE : 0);
+	if (now < st->out || wake > now) { /* clocks of two CPUs may differ by some ns */
+		now = now < st->out ? st->out : now;
+		wake = wake > now ? now : wake;
+		flags |= CC_EP_CLAMPED;
+		cnt_add(CC_CNT_CLAMPED, 1);
+	}
+	c->sched_events++;
+	slow = is_slow(st, now);
+	if (!sum_short(st, now)) {
+		task_short_flush(p, st, now);
+		episode_send(p, st, wake, flags, now);
+	} else {
+		slow = false;
+	}
+	st->prev_in = st->in;
+	st->in = now;
+	if (slow)
+		slow_in(p, st, c, wake, now);
+}
+
+SEC("tp_btf/sched_switch")
+int sched_switch(__u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct cpu_state *c = this_cpu();
+	__u64 now = bpf_ktime_get_ns();
+	__u32 state;
+
+	if (!c)
+		return 0;
+	/* on kernels before 5.18 the task's own state, which a racing wake may have changed */
+	if (cfg.has_prev_state)
+		state = (__u32)ctx[3];
+	else
+		state = prev->__state;
+	occupant_push(c, prev, now);
+	c->slow = 0;
+	if (prev->pid)
+		task_out(prev, c, state, ctx[0], now);
+	if (next->pid)
+		task_in(next, c, now);
+	return 0;
+}
+
+/* ---- wakes ------------------------------------------------------------------------------------
+ */
+
+#define KSOFTIRQ 0x71726974666f736bull /* "ksoftirq", the first 8 bytes of ksoftirqd's name */
+
+/* An interrupt has its own stack, and so does a softirq run from one or from local_bh_enable(): the
+ * program's context then lies off the current task's stack. */
+static __always_inline __u32 waker_context(__u64 *ctx, struct task_struct *cur)
+{
+	if (!cur->pid)
+		return CC_CTX_IDLE;
+	if ((__u64)ctx - (__u64)cur->stack >= THREAD_SIZE)
+		return CC_CTX_IRQ;
+	if (!(cur->flags & PF_KTHREAD))
+		return CC_CTX_TASK;
+	if (*(__u64 *)cur->comm == KSOFTIRQ)
+		return CC_CTX_KSOFTIRQD;
+	return CC_CTX_KTHREAD;
+}
+
+/* Has the running timer function woken its own sleeper, so that the wait timed out? */
+static __always_inline bool by_wait_timer(const struct cpu_state *c)
+{
+	return (c->hrtimer_fn && c->hrtimer_fn == cfg.fn[CC_BPF_FN_hrtimer_wakeup]) ||
+	       (c->timer_fn && c->timer_fn == cfg.fn[CC_BPF_FN_process_timeout]);
+}
+
+/* A second wake of a wait: the run between was not seen. Tells it, so that time is not blamed. */
+static __always_inline void wake_send(struct task_struct *p, struct task_state *st,
+				      struct task_struct *cur, __u32 context, __u64 now)
+{
+	struct cc_rec_wake *w = bpf_ringbuf_reserve(&events, sizeof(*w), 0);
+
+	if (!w) {
+		rec_lost(CC_REC_WAKE, sizeof(*w), now);
+		return;
+	}
+	rec_init(&w->h, sizeof(*w), CC_REC_WAKE, (__u8)context, 0, now);
+	w->tid = p->pid;
+	w->waker_tid = cur->pid;
+	w->waker_tgid = cur->tgid;
+	w->key = st->nr == SYS_FUTEX ? st->key : 0;
+	events_commit(w, now);
+}
+
+/* Names a waker outside the targets, once. Kernel threads are among them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);   /* tid */
+	__type(value, __u64); /* start time */
+} named SEC(".maps");
+
+static __noinline int name_waker(struct task_struct *t, __u64 now)
+{
+	__u32 tid = t->pid;
+	__u64 start = t->start_boottime, *known;
+	struct cc_rec_task *r;
+
+	known = bpf_map_lookup_elem(&named, &tid);
+	if (known && *known == start)
+		return 0;
+	r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
+	if (!r) {
+		cnt_add(CC_CNT_DROP_TASK, 1);
+		rec_lost(CC_REC_TASK, sizeof(*r), now);
+		return 0;
+	}
+	task_rec(r, t, CC_TASK_NAMED, now);
+	control_commit(r, now);
+	bpf_map_update_elem(&named, &tid, &start, BPF_ANY);
+	return 0;
+}
+
+/* The wait was slow already: who wakes it deserves a stack, and its name. */
+static __always_inline void slow_wake(__u64 *ctx, struct task_struct *p, struct task_state *st,
+				      struct task_struct *cur, struct cpu_state *c, __u64 now)
+{
+	__u64 waited = now - st->out;
+	struct snap_who who = { .tid = p->pid, .seq = st->seq, .kind = CC_SNAP_WAKER };
+	bool same_mm = cur->mm && cur->mm == p->mm;
+
+	BPF_CORE_READ_INTO(&st->waker_comm, cur, comm);
+	if (cfg.stack_tier < TIER_LATE || cfg.stack_tier > TIER_EAGER)
+		return;
+	if (cfg.stack_tier == TIER_WAKING && same_mm)
+		snap_keep_user(p, st->out);
+	if (cfg.stack_tier != TIER_LATE)
+		snap_keep_kernel(p, st->out);
+	if (!cur->pid || !snap_allowed(c, waited, now))
+		return;
+	who.user = is_target(cur->tgid);
+	snap_current(ctx, cur, SNAP_SLOT_WAKING, &who, now);
+}
+
+SEC("tp_btf/sched_waking")
+int sched_waking(__u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0], *cur = bpf_get_current_task_btf();
+	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	struct cpu_state *c;
+	__u32 context;
+	__u64 now;
+	bool off;
+
+	if (!st || p == cur) /* a task that wakes itself has not slept */
+		return 0;
+	c = this_cpu();
+	if (!c)
+		return 0;
+	now = bpf_ktime_get_ns();
+	off = task_off(st);
+	if (!off)
+		cnt_add(CC_CNT_WAKE_RUNNING, 1);
+	else if (st->now & CC_EP_PREEMPT)
+		return 0; /* preempted on its way to sleep: it was runnable all the time */
+	context = waker_context(ctx, cur);
+	if (off && st->wake >= st->out) {
+		wake_send(p, st, cur, context, now);
+		return 0;
+	}
+	st->waker_tid = cur->pid;
+	st->waker_tgid = cur->tgid;
+	st->waker_ctx = context;
+	st->wake_timer = by_wait_timer(c);
+	throttle_clock(p, c, now, &st->thr_rq, &st->thr_ns);
+	if (off && now - st->out >= cfg.stack_min_ns)
+		slow_wake(ctx, p, st, cur, c, now);
+	st->wake = now; /* last: the switch-out on another CPU may look at once */
+	if (context == CC_CTX_KTHREAD || (context == CC_CTX_TASK && cur->tgid != p->tgid))
+		name_waker(cur, now);
+	return 0;
+}
+
+/* ---- rare events that the above needs ----------------------------------------------------------
+ */
+
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(sched_migrate_task, struct task_struct *p)
+{
+	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+
+	if (!st || !task_off(st))
+		return 0;
+	/* choosing the CPU of a wake-up comes here too, but then it has not been queued yet */
+	if ((st->now & CC_EP_PREEMPT) || (st->wake >= st->out && p->on_rq))
+		st->migrated = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(hrtimer_expire_entry, struct hrtimer *t)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->hrtimer_fn = (__u64)t->function;
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(hrtimer_expire_exit)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->hrtimer_fn = 0;
+	return 0;
+}
+
+SEC("tp_btf/timer_expire_entry")
+int BPF_PROG(timer_expire_entry, struct timer_list *t)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->timer_fn = (__u64)t->function;
+	return 0;
+}
+
+SEC("tp_btf/timer_expire_exit")
+int BPF_PROG(timer_expire_exit)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->timer_fn = 0;
+	return 0;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int BPF_PROG(tcp_retransmit_skb, struct sock *sk)
+{
+	__u64 key = (__u64)sk;
+	struct retrans *r, first = {};
+
+	r = bpf_map_lookup_elem(&retrans, &key);
+	if (r) {
+		r->ts[r->cnt++ & (RETRANS - 1)] = bpf_ktime_get_ns();
+		return 0;
+	}
+	first.ts[0] = bpf_ktime_get_ns();
+	first.cnt = 1;
+	bpf_map_update_elem(&retrans, &key, &first, BPF_NOEXIST);
+	return 0;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* task: births, exec, names and deaths of traced tasks. */
+#include "task.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+static __always_inline struct cc_rec_task *task_reserve(__u64 now)
+{
+	struct cc_rec_task *r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
+
+	if (!r) {
+		cnt_add(CC_CNT_DROP_TASK, 1);
+		rec_lost(CC_REC_TASK, sizeof(*r), now);
+	}
+	return r;
+}
+
+/* A traced process forked: its child is traced too. */
+static __always_inline void target_inherit(struct task_struct *parent, struct task_struct *child,
+					   __u64 now)
+{
+	struct cc_bpf_target t = { .parent = parent->tgid };
+	const struct cc_bpf_target *from = target_of(parent->tgid);
+	struct cc_rec_target *r;
+	__u32 tgid = child->tgid;
+
+	if (!from)
+		return;
+	t.flags = from->flags;
+	if (bpf_map_update_elem(&targets, &tgid, &t, BPF_ANY)) {
+		cnt_add(CC_CNT_STORAGE_FAIL, 1);
+		return;
+	}
+	r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
+	if (!r) {
+		cnt_add(CC_CNT_DROP_TASK, 1);
+		rec_lost(CC_REC_TARGET, sizeof(*r), now);
+		return;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	rec_init(&r->h, sizeof(*r), CC_REC_TARGET, 1, 0, now);
+	r->tgid = tgid;
+	r->parent = parent->tgid;
+	r->start = child->start_boottime;
+	BPF_CORE_READ_INTO(&r->comm, child, comm);
+	control_commit(r, now);
+}
+
+/* Before the child can run: its first wait for a CPU begins here. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct cc_rec_task *r;
+	struct task_state *st;
+
+	if (!bpf_task_storage_get(&tasks, parent, 0, 0))
+		return 0;
+	if (child->tgid != parent->tgid)
+		target_inherit(parent, child, now);
+	st = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (st) {
+		st->waker_tid = parent->pid;
+		st->waker_tgid = parent->tgid;
+		st->nr = -1;
+		st->wake = now;
+		st->now = CC_EP_BORN;
+		st->out = now;
+	} else { /* the next iterator round tries again */
+		cnt_add(CC_CNT_STORAGE_FAIL, 1);
+	}
+	r = task_reserve(now);
+	if (!r)
+		return 0;
+	task_rec(r, child, CC_TASK_FORK, now);
+	r->h.flags |= CC_TF_TRACED;
+	r->parent = parent->pid;
+	control_commit(r, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sched_process_exec, struct task_struct *p, int old_pid)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct cc_rec_task *r;
+
+	if (!bpf_task_storage_get(&tasks, p, 0, 0))
+		return 0;
+	r = task_reserve(now);
+	if (!r)
+		return 0;
+	task_rec(r, p, CC_TASK_EXEC, now);
+	r->h.flags |= CC_TF_TRACED;
+	r->old_tid = (__u32)old_pid;
+	control_commit(r, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(sched_process_exit, struct task_struct *p)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 tgid = p->tgid;
+	struct cc_rec_task *r;
+	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+
+	if (!st)
+		return 0;
+	task_short_flush(p, st, now);
+	if (st->lost) /* no record of its own will carry it any more */
+		rec_lost(CC_REC_EPISODE, 0, now);
+	if (!p->signal->live.counter)
+		bpf_map_delete_elem(&targets, &tgid);
+	r = task_reserve(now);
+	if (!r)
+		return 0;
+	task_rec(r, p, CC_TASK_EXIT, now);
+	r->h.flags |= CC_TF_TRACED;
+	r->exit_code = p->exit_code;
+	control_commit(r, now);
+	return 0;
+}
+
+/* pthread_setname_np() and prctl(PR_SET_NAME); exec has its own record. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(task_rename, struct task_struct *p, const char *comm)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct cc_rec_task *r;
+
+	if (!bpf_task_storage_get(&tasks, p, 0, 0))
+		return 0;
+	r = task_reserve(now);
+	if (!r)
+		return 0;
+	task_rec(r, p, CC_TASK_COMM, now);
+	r->h.flags |= CC_TF_TRACED;
+	bpf_probe_read_kernel_str(&r->comm, sizeof(r->comm), comm);
+	control_commit(r, now);
+	return 0;
+}
