@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Benchmarks: figures, never gates.
-BENCH_SRC := $(wildcard bench/*.c)
+BENCH_SRC := $(filter-out %.bpf.c,$(wildcard bench/*.c))
 BENCH_PROGS := $(patsubst bench/%.c,$(O)/bench/%,$(BENCH_SRC))
 $(O)/bench/%: bench/%.c $(LIBS_OURS) Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -Wno-conversion $(addprefix -Isrc/,$(LAYERS)) -o $@ $< $(TEST_LIBS)
 
+$(O)/bench/%.bpf.o: bench/%.bpf.c Makefile
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)
+	$(Q)$(CLANG) -target bpf -D__bpf__ -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
+		$(if $(filter 1,$(WERROR)),-Werror) -Isrc/core -Ibpf -MMD -MP -c -o $@ $<
+
 .PHONY: bench bench-engine
-bench: all $(BENCH_PROGS)
+bench: all $(BENCH_PROGS) $(O)/bench/ref.bpf.o
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/bench
 bench-engine: all $(BENCH_PROGS)
 	$(Q)$(O)/bench/engine
