@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * req_link: which request an upstream call is for. Pure, as req_state.h.
+ *
+ * Two votes name it. Forward: the server request the thread last received from when it connects or
+ * first sends. Backward: the server request it next sends on after it read the reply. Alone each is
+ * a guess (an event loop serves others meanwhile); together they were always right when measured.
+ */
+#ifndef CC_REQ_LINK_H
+#define CC_REQ_LINK_H
+
+#include "req_state.h"
+
+struct req_task {          /* per thread */
+	__u64 srv_cookie;  /* server socket last received from; 0: none */
+	__u64 call_cookie; /* request of the latest calls started here */
+	__u64 call_up;     /* the upstream socket of the latest of them */
+	__u64 back_up;     /* upstream socket whose reply was read last; 0: none, or voted */
+	__u64 back_cookie; /* the forward vote of that call */
+	__u64 back_ts;     /* when the reply was read */
+	__u32 srv_ordinal, call_ordinal, back_ordinal;
+	__u32 call_cnt; /* calls started for call_*, not yet counted in its up_calls */
+	struct cc_addr call_peer, back_peer;
+};
+
+static __always_inline void link_server_recv(struct req_task *t, const struct req_state *s)
+{
+	t->srv_cookie = s->cookie;
+	t->srv_ordinal = s->ordinal;
+}
+
+/* The thread connects (@connecting) or sends upstream on @u. */
+static __always_inline void link_call(struct req_task *t, struct req_state *u, int connecting)
+{
+	if (!connecting && (u->conn & RQ_C_CALLING))
+		return; /* a further piece of the same call */
+	if (!(u->conn & RQ_C_FRESH) || !u->link_cookie) {
+		u->link_cookie = t->srv_cookie;
+		u->link_ordinal = t->srv_ordinal;
+		if (t->call_cookie != t->srv_cookie || t->call_ordinal != t->srv_ordinal) {
+			t->call_cookie = t->srv_cookie;
+			t->call_ordinal = t->srv_ordinal;
+			t->call_cnt = 0;
+		}
+		t->call_cnt++;
+		t->call_up = u->cookie;
+		req_copy_addr(&t->call_peer, &u->peer);
+	}
+	if (connecting) {
+		u->conn |= RQ_C_FRESH;
+	} else {
+		u->conn &= ~(__u32)RQ_C_FRESH;
+		u->conn |= RQ_C_CALLING;
+	}
+}
+
+/* The thread read from upstream socket @u. */
+static __always_inline void link_reply(struct req_task *t, struct req_state *u, __u64 now)
+{
+	u->conn &= ~(__u32)RQ_C_CALLING;
+	t->back_up = u->cookie;
+	t->back_cookie = u->link_cookie;
+	t->back_ordinal = u->link_ordinal;
+	t->back_ts = now;
+	req_copy_addr(&t->back_peer, &u->peer);
+}
+
+/* The thread sent on server socket @s. Returns 1 when both votes name its request. */
+static __always_inline int link_server_send(struct req_task *t, struct req_state *s)
+{
+	int agreed = 0;
+
+	if (t->call_cnt && t->call_cookie == s->cookie && t->call_ordinal == s->ordinal) {
+		s->up_calls += t->call_cnt;
+		t->call_cnt = 0;
+		if (!s->up_votes) {
+			s->up_votes = 1;
+			s->up_cookie = t->call_up;
+			req_copy_addr(&s->up_peer, &t->call_peer);
+		}
+	}
+	if (!t->back_up)
+		return 0;
+	agreed = t->back_cookie == s->cookie && t->back_ordinal == s->ordinal;
+	if (agreed || !s->up_votes) {
+		s->up_votes = agreed ? 2 : 1;
+		s->up_cookie = t->back_up;
+		req_copy_addr(&s->up_peer, &t->back_peer);
+	}
+	t->back_up = 0;
+	return agreed;
+}
+
+#endif
