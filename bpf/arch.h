@@ -55,6 +55,7 @@
 #define FUTEX_LOCK_PI 6
 #define FUTEX_WAIT_BITSET 9
 #define FUTEX_LOCK_PI2 13
+#define FUTEX_PRIVATE 128
 #define FUTEX_CMD_MASK 0x7f
 #define FUTEX_TID_MASK 0x3fffffffu
 #define FUTEX_WAITERS 0x80000000u

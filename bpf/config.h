@@ -46,6 +46,12 @@ struct cc_bpf_target {
 	__u32 parent; /* tgid it came from; 0: asked for */
 };
 
+struct cc_bpf_iter_ctl {   /* how the next run of the task iterator is */
+	__u64 snap_min_ns; /* stacks of tasks that sleep at least this long ... */
+	__u32 snap_left;   /* ... and of so many at most */
+	__u32 flags;       /* CC_TF_ATTACH or CC_TF_STOP or 0 */
+};
+
 struct cc_bpf_loss {
 	__u64 last; /* time of the latest loss */
 	__u64 cnt;

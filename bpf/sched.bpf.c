@@ -19,7 +19,8 @@ static __always_inline void occupant_push(struct cpu_state *c, struct task_struc
 	o->task = (__u64)prev;
 	o->tid = prev->pid;
 	o->tgid = prev->tgid;
-	c->clock_off = c->since - prev->sched_info.last_arrival;
+	if (prev->pid && c->since) /* the idle task has no arrival */
+		c->clock_off = c->since - prev->sched_info.last_arrival;
 	c->since = now;
 }
 

@@ -3,7 +3,7 @@
 #ifndef CC_BPF_SNAP_KEEP_H
 #define CC_BPF_SNAP_KEEP_H
 
-#include "snap.h"
+#include "snap_send.h"
 
 struct task_snap { /* of the wait that began at out */
 	__u64 out;

@@ -3,6 +3,7 @@
  * both its stacks as they were at the block, so a wait shorter than --stack-min costs nothing here.
  * Measured: equal to the stacks at switch-out in 67,065 of 67,065. */
 #include "extra.h"
+#include "snap_send.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

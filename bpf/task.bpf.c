@@ -54,7 +54,7 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 	struct cc_rec_task *r;
 	struct task_state *st;
 
-	if (!bpf_task_storage_get(&tasks, parent, 0, 0))
+	if (!bpf_task_storage_get(&tasks, parent, 0, 0) && !is_target(parent->tgid))
 		return 0;
 	if (child->tgid != parent->tgid)
 		target_inherit(parent, child, now);

@@ -75,7 +75,8 @@ struct cpu_state {
 	__u32 snap_cnt;
 	__u32 idx;
 	struct occupant hist[OCCUPANTS];
-	__u64 overlap[OCCUPANTS]; /* scratch of extra_occupant() */
+	__u64 overlap[OCCUPANTS];     /* scratch of occupant_most() */
+	char owner_comm[CC_COMM_LEN]; /* by owner_by_tid() */
 };
 
 struct {
