@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs schedules through the engine (walk_driver) and the oracle and compares piece by piece."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import families
+import oracle as orc
+import schedule
+
+NONE = "-"
+LEAVES = ("queued", "hol")  # what lies beneath these is the other request's own path
+
+
+def driver():
+    build = os.environ.get("BUILD", "build/release")
+    path = os.path.join(build, "tests/oracle/walk_driver")
+    if not os.access(path, os.X_OK):
+        print(f"FAIL: {path} does not exist; build it with `make test-build`")
+        print("0 passed, 1 failed, 0 skipped")
+        sys.exit(1)
+    return path
+
+
+def rid_text(rid):
+    return NONE if rid is None else f"{rid[0]:x}#{rid[1]}"
+
+
+def parse(text):
+    """Per frame: ({request id: (start, end, state, pieces)}, [(tid, lo, hi, pieces)], E line)."""
+    frames, reqs, walks, pieces = [], {}, [], None
+    for line in text.splitlines():
+        f = line.split()
+        if f[0] == "R":
+            pieces = []
+            reqs[f[1]] = (int(f[2]), int(f[3]), f[4], pieces)
+        elif f[0] == "W":
+            pieces = []
+            walks.append((int(f[1]), int(f[2]), int(f[3]), pieces))
+        elif f[0] == "P":
+            pieces.append(f)
+        elif f[0] == "E":
+            frames.append((reqs, walks, line))
+            reqs, walks = {}, []
+    return frames
+
+
+def tree(lines):
+    """P lines in pre-order to nodes. Raises ValueError when a depth has no parent."""
+    top, path = [], []
+    for f in lines:
+        depth, start, end, tid, cls = int(f[1]), int(f[2]), int(f[3]), int(f[4]), f[5]
+        kv = dict(x.split("=", 1) for x in f[6:])
+        flags = int(kv["f"])
+        n = orc.Node(start, end, tid, cls, waker=int(kv["w"]), holder=int(kv["h"]),
+                     by=None if kv["by"] == NONE else kv["by"],
+                     for_=None if kv["for"] == NONE else kv["for"],
+                     open=bool(flags & 1), not_traced=bool(flags & 2))
+        if depth > len(path):
+            raise ValueError(f"piece {n!r} at depth {depth} has no parent")
+        del path[depth:]
+        (path[-1].kids if path else top).append(n)
+        path.append(n)
+    return top
+
+
+def normal(nodes, parent=None):
+    """What is not part of the comparison is taken out, on both sides alike."""
+    for n in nodes:
+        if isinstance(n.by, tuple):
+            n.by = rid_text(n.by)
+        if isinstance(n.for_, tuple):
+            n.for_ = rid_text(n.for_)
+        if n.cls in LEAVES:
+            n.kids, n.waker, n.holder, n.for_ = [], 0, 0, None
+        if n.cls != "lock":
+            n.holder = 0
+        normal(n.kids, n)
+    return nodes
+
+
+def differ(want, got, lo, hi):
+    """None, or what is wrong."""
+    bad = orc.check_exact(got, lo, hi)
+    if bad:
+        return "engine not exact: " + bad
+    bad = orc.check_exact(want, lo, hi)
+    if bad:
+        return "oracle not exact: " + bad
+    want, got = orc.canonical(normal(want)), orc.canonical(normal(got))
+    a, b = orc.show(want), orc.show(got)
+    return None if a == b else f"--- oracle\n{a}\n--- engine\n{b}"
+
+
+def compare_world(w, records, frame):
+    """[(what, complaint)] for one schedule; and how many paths and walks were compared."""
+    reqs, walks, _ = frame
+    o = orc.Oracle(records)
+    out, cnt = [], 0
+    for q in o.requests.values():
+        name = rid_text(q.id)
+        if name not in reqs:
+            out.append((name, "not among the engine's requests"))
+            continue
+        start, end, state, lines = reqs[name]
+        cnt += 1
+        if (start, end, state) != (q.arrival, q.end, "done"):
+            out.append((name, f"is {start}..{end} {state}, should be {q.arrival}..{q.end} done"))
+            continue
+        bad = guarded(o.path(q), lines, start, end)
+        if bad:
+            out.append((name, bad))
+    for name in reqs:
+        if name not in [rid_text(x) for x in o.requests]:
+            out.append((name, "is no request"))
+    if len(walks) != len(w.queries):
+        out.append(("walks", f"{len(walks)} answers to {len(w.queries)} queries"))
+    for (tid, lo, hi), (_, _, _, lines) in zip(w.queries, walks):
+        cnt += 1
+        bad = guarded(o.walk(tid, lo, hi), lines, lo, hi)
+        if bad:
+            out.append((f"walk of {tid} [{lo},{hi})", bad))
+    return out, cnt
+
+
+def guarded(want, lines, lo, hi):
+    try:
+        return differ(want, tree(lines), lo, hi)
+    except ValueError as e:
+        return str(e)
+
+
+def frames_of(name, seeds):
+    worlds = []
+    for seed in seeds:
+        w = families.make(name, seed)
+        worlds.append((seed, w, families.stream(w, seed, ticks=seed % 4)))
+    data = b"".join(schedule.frame(r + [schedule.query(*q) for q in w.queries])
+                    for _, w, r in worlds)
+    return worlds, data
+
+
+def run_batch(job):
+    path, name, seeds = job
+    worlds, data = frames_of(name, seeds)
+    p = subprocess.run([path], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       timeout=300, check=False)
+    frames = parse(p.stdout.decode())
+    bad, cnt = [], 0
+    if p.returncode or len(frames) != len(worlds):
+        bad.append((seeds[0], "driver", f"exit {p.returncode} after {len(frames)} of {len(worlds)} "
+                    f"frames: {p.stderr.decode()[-500:]}"))
+    for (seed, w, records), frame in zip(worlds, frames):
+        out, n = compare_world(w, records, frame)
+        cnt += n
+        bad += [(seed, what, text) for what, text in out]
+        if "malformed=0" not in frame[2]:
+            bad.append((seed, "records", frame[2]))
+    return name, len(worlds), cnt, bad
+
+
+def run_families(per_family, first=0, only=None, batch=100, show=2):
+    """Compares per_family schedules of each family on both cores. Returns (passed, failed)."""
+    path = driver()
+    names = only or list(families.FAMILIES)
+    jobs = [(path, n, range(s, min(s + batch, first + per_family)))
+            for s in range(first, first + per_family, batch) for n in names]
+    total = {n: [0, 0, []] for n in names}
+    with multiprocessing.Pool(2) as pool:
+        for name, schedules, cnt, bad in pool.imap_unordered(run_batch, jobs):
+            total[name][0] += schedules
+            total[name][1] += cnt
+            total[name][2] += bad
+    failed = 0
+    for name, (schedules, cnt, bad) in total.items():
+        print(f"{name:16s} {schedules} schedules, {cnt} paths and walks, {len(bad)} differ")
+        for seed, what, text in sorted(bad, key=lambda b: len(b[2]))[:show]:
+            print(f"  seed {seed}, {what}: {text}")
+        failed += bool(bad)
+    print(f"{sum(t[0] for t in total.values())} schedules compared, "
+          f"{sum(t[1] for t in total.values())} answers")
+    return len(names) - failed, failed
