@@ -4,139 +4,120 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FDE_MAX (4u << 20) /* more than the largest browser has */
 
-struct reader {
-	const uint8_t *p, *end;
-	bool bad; /* sticky: something was cut off or too large */
-};
-
-static uint64_t take(struct reader *r, size_t n)
-{
-	uint64_t v = 0;
-
-	if (r->bad || (size_t)(r->end - r->p) < n) {
-		r->bad = true;
-		return 0;
-	}
-	memcpy(&v, r->p, n); /* .eh_frame of the machines we know is little endian */
-	r->p += n;
-	return v;
-}
-
-static uint64_t take_uleb(struct reader *r)
-{
-	uint64_t v = 0;
-
-	for (unsigned int shift = 0; shift < 64; shift += 7) {
-		uint64_t b = take(r, 1);
-
-		v |= (b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return v;
-	}
-	r->bad = true;
-	return 0;
-}
-
-static uint64_t take_encoded(struct reader *r, uint8_t enc)
+static uint64_t take_encoded(struct bytes *b, uint8_t enc)
 {
 	switch (enc & 0x0f) {
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		return take(r, 8);
+		return take(b, 8);
 	case DW_EH_PE_udata4:
-		return take(r, 4);
+		return take(b, 4);
 	case DW_EH_PE_sdata4:
-		return (uint64_t)(int64_t)(int32_t)take(r, 4);
+		return (uint64_t)take_signed(b, 4);
 	case DW_EH_PE_udata2:
-		return take(r, 2);
+		return take(b, 2);
 	case DW_EH_PE_sdata2:
-		return (uint64_t)(int64_t)(int16_t)take(r, 2);
+		return (uint64_t)take_signed(b, 2);
 	case DW_EH_PE_uleb128:
-		return take_uleb(r);
+		return take_uleb(b);
+	case DW_EH_PE_sleb128:
+		return (uint64_t)take_sleb(b);
 	}
-	r->bad = true;
+	b->bad = true;
 	return 0;
 }
 
-/* Sets the encoding of the addresses in the FDEs of the CIE whose body (after its id) is in @r.
- * Returns false if this CIE cannot be understood. */
-static bool cie_encoding(struct reader *r, uint8_t *ret_enc)
+/* "zPLRSB": what each letter says lies in the augmentation data, in its order. */
+static void take_augmentation(struct bytes *b, const char *letters, struct cie *c)
 {
-	uint8_t version = (uint8_t)take(r, 1), enc = DW_EH_PE_absptr;
-	const char *aug = (const char *)r->p;
-	const char *aug_end = r->bad ? NULL : memchr(aug, 0, (size_t)(r->end - r->p));
+	uint64_t len = take_uleb(b);
+	const uint8_t *data = take_block(b, len);
+	struct bytes a = { data, data ? data + len : NULL, !data };
 
-	if (!aug_end || (version != 1 && version != 3))
-		return false;
-	r->p = (const uint8_t *)aug_end + 1;
-	take_uleb(r); /* code alignment */
-	take_uleb(r); /* data alignment; signed, of the same length */
-	if (version == 1)
-		take(r, 1);
-	else
-		take_uleb(r);
-	if (*aug != 'z') {
-		*ret_enc = enc;
-		return !*aug && !r->bad;
-	}
-	take_uleb(r);
-	for (aug++; *aug && !r->bad; aug++) {
-		if (*aug == 'R')
-			enc = (uint8_t)take(r, 1);
-		else if (*aug == 'L')
-			take(r, 1);
-		else if (*aug == 'P')
-			take_encoded(r, (uint8_t)take(r, 1));
-		else if (*aug != 'S' && *aug != 'B')
+	c->augmented = true;
+	for (; *letters && !a.bad; letters++) {
+		if (*letters == 'R')
+			c->enc = (uint8_t)take(&a, 1);
+		else if (*letters == 'L')
+			take(&a, 1);
+		else if (*letters == 'P')
+			take_encoded(&a, (uint8_t)take(&a, 1));
+		else if (*letters == 'S')
+			c->signal = true;
+		else if (*letters != 'B')
 			break;
 	}
-	*ret_enc = enc;
-	return !r->bad;
+	b->bad |= a.bad;
+}
+
+bool cie_parse(struct bytes *b, struct cie *ret)
+{
+	uint64_t id = take(b, 4), version = take(b, 1);
+	const char *letters = (const char *)b->p;
+	const char *end = bytes_left(b) ? memchr(letters, 0, bytes_left(b)) : NULL;
+
+	if (id || !end || (version != 1 && version != 3))
+		return false;
+	*ret = (struct cie){ .enc = DW_EH_PE_absptr };
+	b->p = (const uint8_t *)end + 1;
+	ret->code_align = take_uleb(b);
+	ret->data_align = take_sleb(b);
+	ret->ra_reg = version == 1 ? take(b, 1) : take_uleb(b);
+	if (*letters == 'z')
+		take_augmentation(b, letters + 1, ret);
+	else if (*letters)
+		return false; /* from before gcc 3 */
+	ret->program = *b;
+	return !b->bad;
+}
+
+bool fde_parse(struct bytes *b, const struct cie *c, uint64_t *ret_start, uint64_t *ret_len)
+{
+	*ret_start = take_encoded(b, c->enc);
+	*ret_len = take_encoded(b, c->enc & 0x0f);
+	if (c->augmented)
+		take_block(b, take_uleb(b));
+	return !b->bad && ((c->enc & 0xf0) == DW_EH_PE_pcrel || !(c->enc & 0xf0));
 }
 
 struct scan {
 	const uint8_t *data;
 	size_t len;
 	uint64_t addr;
-	size_t cie_off; /* the CIE that enc is of; SIZE_MAX: none yet */
-	uint8_t enc;
+	size_t cie_off; /* the CIE that was read last; SIZE_MAX: none yet */
 	bool cie_ok;
+	struct cie cie;
 	struct fde *v;
 	size_t cnt, cap;
 };
 
 static void read_cie(struct scan *s, size_t off)
 {
-	struct reader r = { s->data + off, s->data + s->len, false };
-	uint64_t len = take(&r, 4);
+	struct bytes b = { s->data + off, s->data + s->len, false };
+	uint64_t len = take(&b, 4);
 
 	s->cie_off = off;
 	s->cie_ok = false;
-	if (r.bad || len < 4 || len > (size_t)(r.end - r.p))
-		return; /* the 64-bit form is never used in .eh_frame */
-	r.end = r.p + len;
-	if (take(&r, 4) == 0)
-		s->cie_ok = cie_encoding(&r, &s->enc);
+	if (len > bytes_left(&b))
+		return;
+	b.end = b.p + len;
+	s->cie_ok = cie_parse(&b, &s->cie);
 }
 
-/* Adds the FDE at @off, whose body after the CIE pointer is in @r. */
-static int add_fde(struct scan *s, size_t off, struct reader *r)
+/* Adds the FDE at @off, whose body after the CIE pointer is in @b. */
+static int add_fde(struct scan *s, size_t off, struct bytes *b)
 {
-	uint64_t place = s->addr + (uint64_t)(r->p - s->data), start, len;
+	uint64_t place = s->addr + (uint64_t)(b->p - s->data), start, len;
 
-	start = take_encoded(r, s->enc);
-	len = take_encoded(r, s->enc & 0x0f);
-	if ((s->enc & 0x70) == DW_EH_PE_pcrel)
-		start += place;
-	else if (s->enc & 0x70)
+	if (!fde_parse(b, &s->cie, &start, &len))
 		return 0;
-	if (r->bad || (s->enc & DW_EH_PE_indirect) || !len || len > UINT32_MAX ||
-	    start + len < start || off > UINT32_MAX)
+	if (s->cie.enc & DW_EH_PE_pcrel)
+		start += place;
+	if (!len || len > UINT32_MAX || start + len < start || off > UINT32_MAX)
 		return 0;
 	if (s->cnt == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 256;
@@ -161,8 +142,8 @@ static int by_start(const void *a, const void *b)
 static int scan_all(struct scan *s)
 {
 	for (size_t off = 0; s->len - off >= 8 && s->cnt < FDE_MAX;) {
-		struct reader r = { s->data + off, s->data + s->len, false };
-		uint64_t len = take(&r, 4), back;
+		struct bytes b = { s->data + off, s->data + s->len, false };
+		uint64_t len = take(&b, 4), back;
 		size_t id_off = off + 4;
 		int err;
 
@@ -173,12 +154,12 @@ static int scan_all(struct scan *s)
 		}
 		if (len < 4 || len > s->len - id_off)
 			break;
-		r.end = r.p + len;
-		back = take(&r, 4);
+		b.end = b.p + len;
+		back = take(&b, 4);
 		if (back && back <= id_off) {
 			if (s->cie_off != id_off - back)
 				read_cie(s, id_off - back);
-			err = s->cie_ok ? add_fde(s, off, &r) : 0;
+			err = s->cie_ok ? add_fde(s, off, &b) : 0;
 			if (err)
 				return err;
 		}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ehframe: where functions begin and end, from the FDEs of .eh_frame. Stripped code has no symbols
- * but has these, because it must be able to unwind. Does not run CFI programs. */
+/* ehframe: the entries of .eh_frame. Its FDEs tell where functions begin and end, also those of
+ * stripped code, because that too must be able to unwind. Source: LSB 5.0 Core, "Exception Frames";
+ * gcc unwind-pe.h. The 64-bit form is not read: nobody writes it. */
 #ifndef CC_EHFRAME_H
 #define CC_EHFRAME_H
 
-#include "base.h"
+#include "bytes.h"
 
 struct fde {
 	uint64_t start; /* first address, as linked */
@@ -12,13 +13,30 @@ struct fde {
 	uint32_t off;   /* of the FDE in the section */
 };
 
+struct cie {
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t ra_reg;
+	uint8_t enc;          /* DW_EH_PE_* of the addresses in its FDEs */
+	bool augmented;       /* its FDEs have a block of augmentation data, which can be skipped */
+	bool signal;          /* of a frame that was interrupted, not called */
+	struct bytes program; /* what it begins every FDE's unwind program with */
+};
+
 /* Reads all FDEs of a section of @len bytes that is linked at @addr, sorted by start. Anything that
- * does not parse ends or shortens the table; nothing is read outside @data. The caller frees *ret.
- * Returns 0 or -ENOMEM. Source: LSB 5.0 Core, "Exception Frames"; gcc unwind-pe.h. */
+ * does not parse ends or shortens the table. The caller frees *ret. Returns 0 or -ENOMEM. */
 CC_NODISCARD int ehframe_read(const uint8_t *data, size_t len, uint64_t addr, struct fde **ret,
 			      size_t *ret_cnt);
 
 /* The FDE that covers @addr, or NULL. */
 const struct fde *ehframe_find(const struct fde *fdes, size_t cnt, uint64_t addr);
+
+/* Parses the CIE that fills @b (without its length field). Returns false if it is none. */
+bool cie_parse(struct bytes *b, struct cie *ret);
+
+/* Parses the FDE that fills @b (from behind its CIE pointer), up to its program, which is left in
+ * @b. *ret_start is relative to the place of @b if @c's encoding is; *ret_len are bytes of code.
+ * Returns false if it cannot be understood. */
+bool fde_parse(struct bytes *b, const struct cie *c, uint64_t *ret_start, uint64_t *ret_len);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf_file.h"
+#include "cfi.h"
 #include "elf_load.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ void elf_file_put(struct elf_file *f)
 {
 	if (!f || --f->refs)
 		return;
+	cfi_free(f->cfi);
 	close(f->fd);
 	free(f->segs);
 	free(f->funcs.v);
@@ -172,9 +174,27 @@ int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name, s
 	return 0;
 }
 
+static ssize_t read_eh(void *ctx, uint64_t off, void *buf, size_t len)
+{
+	struct elf_file *f = ctx;
+
+	return elf_file_read(f, f->eh_off + off, buf, len);
+}
+
+const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
+{
+	const struct cfi_source s = {
+		.fdes = f->fdes, .fde_cnt = f->fde_cnt, .len = f->eh_len, .read = read_eh, .ctx = f
+	};
+
+	if (!f->cfi && (!f->fde_cnt || cfi_new(&f->cfi)))
+		return NULL;
+	return cfi_row(f->cfi, &s, vaddr);
+}
+
 size_t elf_file_mem(const struct elf_file *f)
 {
 	return sizeof(*f) + f->seg_cnt * sizeof(*f->segs) + f->fde_cnt * sizeof(*f->fdes) +
 	       (f->funcs.cnt + f->objects.cnt) * sizeof(struct elf_sym) +
-	       (f->blocks ? BLOCK_CNT * sizeof(*f->blocks) : 0);
+	       (f->cfi ? cfi_mem(f->cfi) : 0) + (f->blocks ? BLOCK_CNT * sizeof(*f->blocks) : 0);
 }

@@ -31,6 +31,8 @@ struct elf_symtab { /* sorted by address */
 };
 
 struct elf_block;
+struct cfi;
+struct cfi_row;
 
 struct elf_file {
 	unsigned int refs;
@@ -51,6 +53,7 @@ struct elf_file {
 	uint64_t eh_addr, eh_off, eh_len; /* .eh_frame; eh_len 0: none */
 	struct fde *fdes;
 	size_t fde_cnt;
+	struct cfi *cfi;          /* made when it is first asked for */
 	struct elf_block *blocks; /* what was read last */
 };
 
@@ -79,6 +82,10 @@ CC_NODISCARD int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, 
 
 /* True if @vaddr lies in a writable or read-only data segment, .bss included. */
 bool elf_file_has_data(const struct elf_file *f, uint64_t vaddr);
+
+/* How to unwind at @vaddr (cfi.h). NULL: the file tells nothing, or no memory. Borrowed until the
+ * next call. */
+const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr);
 
 /* Memory the tables take, in bytes. */
 size_t elf_file_mem(const struct elf_file *f);

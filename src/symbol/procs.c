@@ -12,7 +12,6 @@
 #define BACKOFF_MAX CC_S(5)
 #define READ_SHARE 500 /* reading takes at most 1/500 of the time */
 #define DYING_TICKS 3
-#define UNWINDER_MEM (256u << 10)
 
 struct node {
 	struct node *next;
@@ -20,7 +19,6 @@ struct node {
 };
 
 struct procs {
-	struct file_cache *files;
 	struct node *buckets[BUCKETS];
 	size_t cnt;
 	uint32_t epochs; /* given out */
@@ -34,13 +32,10 @@ static cc_ns now(void)
 	return CC_S(t.tv_sec) + (cc_ns)t.tv_nsec;
 }
 
-int procs_new(struct file_cache *files, struct procs **ret)
+int procs_new(struct procs **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
-	(*ret)->files = files;
-	return 0;
+	return *ret ? 0 : -ENOMEM;
 }
 
 /* Where the node of @tgid hangs, or would hang. */
@@ -59,7 +54,6 @@ static void drop(struct procs *p, struct node **at)
 
 	*at = n->next;
 	maps_done(&n->proc.maps);
-	unwinder_free(n->proc.unwinder);
 	free(n);
 	p->cnt--;
 }
@@ -93,10 +87,8 @@ static struct proc *add(struct procs *p, uint32_t tgid)
 {
 	struct node *n = calloc(1, sizeof(*n)), **at;
 
-	if (!n || unwind_libunwind_new(p->files, &n->proc.unwinder)) {
-		free(n);
+	if (!n)
 		return NULL;
-	}
 	if (p->cnt >= PROC_MAX)
 		drop_oldest(p);
 	n->proc.tgid = tgid;
@@ -116,10 +108,8 @@ static void read_maps(struct procs *p, struct proc *proc)
 	int err = maps_refresh(&proc->maps, &changed);
 
 	end = now();
-	if (changed) {
-		proc->unwinder->ops->forget(proc->unwinder);
+	if (changed)
 		proc->epoch = ++p->epochs;
-	}
 	proc->backoff = CC_MIN(proc->backoff * 2, BACKOFF_MAX);
 	proc->next_read = end + CC_MAX(proc->backoff, (end - begin) * READ_SHARE);
 	if (!err)
@@ -193,8 +183,7 @@ size_t procs_mem(const struct procs *p)
 
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (const struct node *n = p->buckets[i]; n; n = n->next)
-			sum += sizeof(*n) + n->proc.maps.cnt * sizeof(struct mapping) +
-			       UNWINDER_MEM;
+			sum += sizeof(*n) + n->proc.maps.cnt * sizeof(struct mapping);
 	}
 	return sum;
 }

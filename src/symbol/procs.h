@@ -6,13 +6,11 @@
 #define CC_PROCS_H
 
 #include "maps.h"
-#include "unwinder.h"
 
 struct proc {
 	uint32_t tgid;
 	uint32_t epoch; /* never the same twice within a struct procs */
 	struct maps maps;
-	struct unwinder *unwinder;
 	cc_ns born;      /* fork or exec as far as seen: what is older was another program; or 0 */
 	cc_ns read_at;   /* mappings, by CLOCK_MONOTONIC; 0: never with success */
 	cc_ns next_read; /* not before */
@@ -23,7 +21,7 @@ struct proc {
 
 struct procs;
 
-CC_NODISCARD int procs_new(struct file_cache *files, struct procs **ret); /* borrows @files */
+CC_NODISCARD int procs_new(struct procs **ret);
 void procs_free(struct procs *p);
 
 /* The process, its mappings read at the first call and then every ~10 s. NULL: no memory. It may be

@@ -3,6 +3,7 @@
 #include "keyset.h"
 #include "pending.h"
 #include "teller.h"
+#include "unwinder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 struct resolver {
 	struct file_cache *files;
 	struct procs *procs;
+	struct unwinder *unwinder;
 	struct pending *pending;
 	struct teller teller;
 	struct keyset stacks; /* told before */
@@ -30,7 +32,9 @@ int resolver_new(const struct resolver_opts *o, struct resolver **ret)
 		err = file_cache_new(&r->files);
 	}
 	if (!err)
-		err = procs_new(r->files, &r->procs);
+		err = procs_new(&r->procs);
+	if (!err)
+		err = unwind_rows_new(r->files, &r->unwinder);
 	if (!err)
 		err = pending_new(&r->pending);
 	if (!err)
@@ -53,6 +57,7 @@ void resolver_free(struct resolver *r)
 	keyset_done(&r->stacks);
 	pending_free(r->pending);
 	procs_free(r->procs);
+	unwinder_free(r->unwinder);
 	file_cache_free(r->files);
 	free(r);
 }
@@ -145,9 +150,9 @@ static int user_stack(struct resolver *r, const struct cc_rec_snap *s, uint64_t 
 	if (s->h.ts < proc->born) /* of the program before an exec */
 		return 0;
 	unwind_in_from_snap(s, &in);
-	proc->unwinder->ops->unwind(proc->unwinder, &proc->maps, &in, &o);
+	r->unwinder->ops->unwind(r->unwinder, &proc->maps, &in, &o);
 	if (o.miss && procs_reread(r->procs, proc))
-		proc->unwinder->ops->unwind(proc->unwinder, &proc->maps, &in, &o);
+		r->unwinder->ops->unwind(r->unwinder, &proc->maps, &in, &o);
 	full = o.end == UNWIND_START && !o.guessed;
 	count_end(&r->health, &o, full);
 	if (s->h.aux == CC_SNAP_BLOCKED) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwinder: from registers and a piece of stack to return addresses. The interface that ways of
- * unwinding share; one unwinder serves one process, so that it can remember what it learned. */
+ * unwinding share, so that a faster one can come, and that another one can check. */
 #ifndef CC_UNWINDER_H
 #define CC_UNWINDER_H
 
@@ -41,16 +41,16 @@ struct unwinder_ops {
 	/* Always gives what it has: 0 frames only if the ip itself lies nowhere. */
 	void (*unwind)(struct unwinder *u, struct maps *m, const struct unwind_in *in,
 		       struct unwind_out *out);
-	void (*forget)(struct unwinder *u); /* the mappings have changed */
 	void (*free)(struct unwinder *u);
 };
 struct unwinder {
 	const struct unwinder_ops *ops;
 };
 
-/* By libunwind's remote unwinding. @c is borrowed and must outlive it. Returns 0 or -ENOMEM, or
- * -ENOTSUP on an architecture it does not know. */
-CC_NODISCARD int unwind_libunwind_new(struct file_cache *c, struct unwinder **ret);
+/* By rows of CFI that are made once per address of a file (cfi.h); x86-64. It goes through signal
+ * frames, and over code without CFI by frame pointers (guessed). @c is borrowed and must outlive
+ * it. Returns 0 or -ENOMEM. */
+CC_NODISCARD int unwind_rows_new(struct file_cache *c, struct unwinder **ret);
 
 static inline void unwinder_free(struct unwinder *u)
 {

@@ -3,8 +3,7 @@
 #ifndef CC_TEST_SYMBOL_UTIL_H
 #define CC_TEST_SYMBOL_UTIL_H
 
-#include "base.h"
-#include "event.h"
+#include "unwinder.h"
 
 #include <sys/types.h>
 
@@ -21,5 +20,8 @@ CC_NODISCARD int wait_sleeping(pid_t tgid, pid_t tid);
 
 /* All threads of @tgid; returns how many were written. */
 size_t thread_list(pid_t tgid, pid_t *tids, size_t max);
+
+/* An unwinder by libunwind, for one process only: it caches by address. Borrows @c. */
+CC_NODISCARD int unwind_libunwind_new(struct file_cache *c, struct unwinder **ret);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwinder.h"
+/* The judge of our own unwinder: libunwind's remote unwinding, over the same mappings and files. */
+#include "symbol_util.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -223,8 +224,6 @@ static void lu_unwind(struct unwinder *base, struct maps *m, const struct unwind
 	} while (step(u, &cursor, out) && !unw_get_reg(&cursor, UNW_REG_IP, &ip));
 }
 
-static void lu_forget(struct unwinder *base) { unw_flush_cache(((struct lu *)base)->as, 0, 0); }
-
 static void lu_free(struct unwinder *base)
 {
 	struct lu *u = (struct lu *)base;
@@ -237,7 +236,6 @@ static void lu_free(struct unwinder *base)
 static const struct unwinder_ops lu_ops = {
 	.name = "libunwind",
 	.unwind = lu_unwind,
-	.forget = lu_forget,
 	.free = lu_free,
 };
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cfi: how to find the caller's registers at an address of a file. The unwind program of .eh_frame
+ * is run once per address; what it says is kept as a row, shared by all processes that map the
+ * file. Not by libdw, whose interpreter trusts the register numbers in the file: the file is
+ * hostile, so everything here is bounded. Numbers of DWARF registers are those of x86-64; another
+ * machine needs other constants. Source: DWARF 5, section 6.4; x86-64 psABI 1.0, figure 3.36. */
+#ifndef CC_CFI_H
+#define CC_CFI_H
+
+#include "ehframe.h"
+
+#include <sys/types.h>
+
+#define CFI_REGS 17 /* rax rdx rcx rbx rsi rdi rbp rsp r8..r15, return address */
+#define CFI_FP 6
+#define CFI_SP 7
+#define CFI_RA 16
+
+enum cfi_kind {
+	CFI_SAME,      /* has not changed; never in a row */
+	CFI_UNDEFINED, /* cannot be known; of the return address: there is no caller */
+	CFI_SAVED,     /* in memory at CFA + off */
+	CFI_CFA_VALUE, /* is CFA + off */
+	CFI_REG,       /* is register from + off (off is 0 but for the CFA itself) */
+	CFI_SAVED_AT,  /* in memory where the expression says */
+	CFI_VALUE,     /* is what the expression says */
+};
+
+struct cfi_rule {
+	uint8_t reg;  /* that it is for */
+	uint8_t kind; /* enum cfi_kind */
+	uint8_t from; /* CFI_REG */
+	uint8_t pad;
+	int32_t off;
+	uint32_t expr, expr_len; /* in the table's pool */
+};
+
+struct cfi_row {
+	uint64_t vaddr;
+	bool bad;    /* there is no usable information */
+	bool signal; /* the caller did not call, it was interrupted */
+	uint8_t cnt; /* rules; a register without one has not changed */
+	struct cfi_rule cfa, rules[CFI_REGS];
+};
+
+/* Where the programs are. */
+struct cfi_source {
+	const struct fde *fdes;
+	size_t fde_cnt;
+	uint64_t len; /* of the section */
+	/* Reads at @off of the section. Returns the bytes read, or < 0. */
+	ssize_t (*read)(void *ctx, uint64_t off, void *buf, size_t len);
+	void *ctx;
+};
+
+struct cfi; /* rows of one file */
+
+CC_NODISCARD int cfi_new(struct cfi **ret); /* 0 or -ENOMEM */
+void cfi_free(struct cfi *c);               /* NULL is a no-op */
+
+/* The row for @vaddr; it may be a bad one. NULL: no memory. Borrowed until the next call. */
+const struct cfi_row *cfi_row(struct cfi *c, const struct cfi_source *s, uint64_t vaddr);
+
+/* The bytes of @rule's expression. Borrowed until the next cfi_row(). */
+struct bytes cfi_expr(const struct cfi *c, const struct cfi_rule *rule);
+
+size_t cfi_mem(const struct cfi *c); /* bytes */
+
+#endif

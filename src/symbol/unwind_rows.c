@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cfi.h"
+#include "unwinder.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define EXPR_STACK 16
+
+struct rows {
+	struct unwinder base;
+	struct file_cache *files;
+};
+
+struct state { /* of one unwind */
+	struct rows *u;
+	struct maps *maps;
+	const struct unwind_in *in;
+	uint64_t regs[CFI_REGS]; /* of the frame being left */
+	uint32_t valid;          /* bit per register */
+	bool cut;                /* needed stack that was not taken */
+	bool exact; /* the ip is where it stands, not behind a call: innermost and interrupted */
+};
+
+static bool read_stack(struct state *s, uint64_t addr, uint64_t *ret)
+{
+	uint64_t at = addr - s->in->sp;
+
+	if (addr < s->in->sp || s->in->stack_len < sizeof(*ret) ||
+	    at > s->in->stack_len - sizeof(*ret)) {
+		s->cut |= addr >= s->in->sp;
+		return false;
+	}
+	memcpy(ret, s->in->stack + at, sizeof(*ret));
+	return true;
+}
+
+static bool get_reg(const struct state *s, unsigned int reg, uint64_t *ret)
+{
+	if (reg >= CFI_REGS || !(s->valid >> reg & 1))
+		return false;
+	*ret = s->regs[reg];
+	return true;
+}
+
+/* One operation on two values. Returns false if it is none, or makes no sense. */
+static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
+{
+	switch (atom) {
+	case DW_OP_plus:
+		*ret = a + b;
+		return true;
+	case DW_OP_minus:
+		*ret = a - b;
+		return true;
+	case DW_OP_mul:
+		*ret = a * b;
+		return true;
+	case DW_OP_and:
+		*ret = a & b;
+		return true;
+	case DW_OP_or:
+		*ret = a | b;
+		return true;
+	case DW_OP_xor:
+		*ret = a ^ b;
+		return true;
+	case DW_OP_shl:
+		*ret = b < 64 ? a << b : 0;
+		return true;
+	case DW_OP_shr:
+		*ret = b < 64 ? a >> b : 0;
+		return true;
+	case DW_OP_shra:
+		*ret = (uint64_t)((int64_t)a >> CC_MIN(b, 63));
+		return true;
+	case DW_OP_eq:
+		*ret = a == b;
+		return true;
+	case DW_OP_ne:
+		*ret = a != b;
+		return true;
+	case DW_OP_lt:
+		*ret = (int64_t)a < (int64_t)b;
+		return true;
+	case DW_OP_le:
+		*ret = (int64_t)a <= (int64_t)b;
+		return true;
+	case DW_OP_gt:
+		*ret = (int64_t)a > (int64_t)b;
+		return true;
+	case DW_OP_ge:
+		*ret = (int64_t)a >= (int64_t)b;
+		return true;
+	}
+	return false;
+}
+
+/* What an operation pushes that needs nothing from the stack. */
+static bool pushed(const struct state *s, uint8_t atom, struct bytes *b, uint64_t *ret)
+{
+	uint64_t reg;
+
+	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31) {
+		*ret = atom - DW_OP_lit0;
+		return true;
+	}
+	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31) {
+		if (!get_reg(s, atom - DW_OP_breg0, ret))
+			return false;
+		*ret += (uint64_t)take_sleb(b);
+		return true;
+	}
+	switch (atom) {
+	case DW_OP_const1u:
+		*ret = take(b, 1);
+		return true;
+	case DW_OP_const2u:
+		*ret = take(b, 2);
+		return true;
+	case DW_OP_const4u:
+		*ret = take(b, 4);
+		return true;
+	case DW_OP_const8u:
+		*ret = take(b, 8);
+		return true;
+	case DW_OP_const1s:
+		*ret = (uint64_t)take_signed(b, 1);
+		return true;
+	case DW_OP_const2s:
+		*ret = (uint64_t)take_signed(b, 2);
+		return true;
+	case DW_OP_const4s:
+		*ret = (uint64_t)take_signed(b, 4);
+		return true;
+	case DW_OP_const8s:
+		*ret = take(b, 8);
+		return true;
+	case DW_OP_constu:
+		*ret = take_uleb(b);
+		return true;
+	case DW_OP_consts:
+		*ret = (uint64_t)take_sleb(b);
+		return true;
+	case DW_OP_bregx:
+		reg = take_uleb(b);
+		if (reg >= CFI_REGS || !get_reg(s, (unsigned int)reg, ret))
+			return false;
+		*ret += (uint64_t)take_sleb(b);
+		return true;
+	}
+	return false;
+}
+
+/* Runs an expression, which finds @cfa on its stack if there is one. No jumps: it ends. */
+static bool evaluate(struct state *s, struct bytes e, const uint64_t *cfa, uint64_t *ret)
+{
+	uint64_t st[EXPR_STACK] = { cfa ? *cfa : 0 }, v;
+	unsigned int n = cfa ? 1 : 0;
+
+	while (bytes_left(&e)) {
+		uint8_t atom = (uint8_t)take(&e, 1);
+
+		if (pushed(s, atom, &e, &v)) {
+			if (n == EXPR_STACK)
+				return false;
+			st[n++] = v;
+		} else if (atom == DW_OP_deref && n) {
+			if (!read_stack(s, st[n - 1], &st[n - 1]))
+				return false;
+		} else if (atom == DW_OP_plus_uconst && n) {
+			st[n - 1] += take_uleb(&e);
+		} else if (n > 1 && binary(atom, st[n - 2], st[n - 1], &v)) {
+			st[--n - 1] = v;
+		} else if (atom != DW_OP_nop) {
+			return false;
+		}
+	}
+	if (!n || e.bad)
+		return false;
+	*ret = st[n - 1];
+	return true;
+}
+
+/* @cfa: NULL while the CFA itself is computed. */
+static bool apply_rule(struct state *s, const struct cfi *c, const struct cfi_rule *r,
+		       const uint64_t *cfa, uint64_t *ret)
+{
+	uint64_t at = (cfa ? *cfa : 0) + (uint64_t)(int64_t)r->off;
+
+	switch ((enum cfi_kind)r->kind) {
+	case CFI_SAME:
+	case CFI_UNDEFINED:
+		return false;
+	case CFI_SAVED:
+		return read_stack(s, at, ret);
+	case CFI_CFA_VALUE:
+		*ret = at;
+		return true;
+	case CFI_REG:
+		if (!get_reg(s, r->from, ret))
+			return false;
+		*ret += (uint64_t)(int64_t)r->off;
+		return true;
+	case CFI_SAVED_AT:
+		return evaluate(s, cfi_expr(c, r), cfa, &at) && read_stack(s, at, ret);
+	case CFI_VALUE:
+		return evaluate(s, cfi_expr(c, r), cfa, ret);
+	}
+	return false;
+}
+
+enum step { STEP_ON, STEP_END };
+
+static enum step end(struct unwind_out *out, enum unwind_end why)
+{
+	out->end = why;
+	return STEP_END;
+}
+
+/* Replaces the registers by those of the caller. */
+static enum step apply_row(struct state *s, const struct cfi *c, const struct cfi_row *row,
+			   struct unwind_out *out)
+{
+	uint64_t regs[CFI_REGS], cfa, sp = s->regs[CFI_SP];
+	uint32_t valid = s->valid & ~(1u << CFI_RA);
+	bool has_caller = true;
+
+	s->cut = false;
+	if (!apply_rule(s, c, &row->cfa, NULL, &cfa))
+		return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD);
+	memcpy(regs, s->regs, sizeof(regs));
+	/* as the ABI has it, unless a rule says otherwise: what was pushed is popped */
+	regs[CFI_SP] = cfa;
+	valid |= 1u << CFI_SP;
+	for (unsigned int i = 0; i < row->cnt; i++) {
+		const struct cfi_rule *r = &row->rules[i];
+		uint32_t bit = 1u << r->reg;
+
+		s->cut = false;
+		valid &= ~bit;
+		if (apply_rule(s, c, r, &cfa, &regs[r->reg]))
+			valid |= bit;
+		if (r->reg == CFI_RA)
+			has_caller = r->kind != CFI_UNDEFINED;
+	}
+	if (!has_caller)
+		return end(out, UNWIND_START);
+	if (!(valid >> CFI_RA & 1))
+		return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD); /* it is the last rule */
+	if (!regs[CFI_RA])
+		return end(out, UNWIND_START);
+	/* the stack shrinks from callee to caller, but a handler may have run on another one */
+	if (regs[CFI_SP] <= sp && !row->signal)
+		return end(out, UNWIND_BAD);
+	memcpy(s->regs, regs, sizeof(regs));
+	s->valid = valid;
+	s->exact = row->signal;
+	return STEP_ON;
+}
+
+/* No unwind information: code of a JIT, perhaps with frame pointers. */
+static enum step by_frame_pointer(struct state *s, struct unwind_out *out)
+{
+	uint64_t bp, next, ip;
+	struct mapping *p;
+
+	s->cut = false;
+	if (!get_reg(s, CFI_FP, &bp) || bp < s->regs[CFI_SP] || bp & 7 ||
+	    !read_stack(s, bp, &next) || !read_stack(s, bp + 8, &ip))
+		return end(out, s->cut ? UNWIND_CUT : UNWIND_NO_CFI);
+	p = maps_find(s->maps, ip - 1);
+	if (!p || !p->exec)
+		return end(out, UNWIND_NO_CFI);
+	out->guessed = true;
+	s->regs[CFI_FP] = next;
+	s->regs[CFI_SP] = bp + 16;
+	s->regs[CFI_RA] = ip;
+	s->valid = 1u << CFI_FP | 1u << CFI_SP | 1u << CFI_RA;
+	s->exact = false;
+	return STEP_ON;
+}
+
+static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct unwind_out *out)
+{
+	struct elf_file *f = maps_file(s->maps, p, s->u->files);
+	const struct cfi_row *row = NULL;
+	uint64_t vaddr;
+
+	if (f && f->machine == EM_X86_64 && f->is64 && !maps_vaddr(p, f, ip, &vaddr))
+		row = elf_file_cfi_row(f, vaddr);
+	return row && !row->bad ? apply_row(s, f->cfi, row, out) : by_frame_pointer(s, out);
+}
+
+static void rows_unwind(struct unwinder *u, struct maps *m, const struct unwind_in *in,
+			struct unwind_out *out)
+{
+	struct state s = { .u = (struct rows *)u,
+			   .maps = m,
+			   .in = in,
+			   .valid = (1u << CFI_REGS) - 1,
+			   .exact = true };
+
+	memcpy(s.regs, in->regs, CFI_RA * sizeof(s.regs[0]));
+	s.regs[CFI_RA] = in->ip;
+	out->cnt = 0;
+	out->guessed = false;
+	out->miss = 0;
+	for (;;) {
+		uint64_t ip = s.regs[CFI_RA], at = s.exact ? ip : ip - 1;
+		struct mapping *p = maps_find(m, at);
+
+		if (!p || !p->exec) {
+			out->end = UNWIND_NO_MAP;
+			out->miss = ip;
+			return;
+		}
+		if (out->cnt == CC_STACK_MAX) {
+			out->end = UNWIND_DEEP;
+			return;
+		}
+		out->ip[out->cnt++] = ip;
+		if (step(&s, p, at, out) == STEP_END)
+			return;
+	}
+}
+
+static void rows_free(struct unwinder *u) { free(u); }
+
+int unwind_rows_new(struct file_cache *c, struct unwinder **ret)
+{
+	static const struct unwinder_ops ops = {
+		.name = "rows",
+		.unwind = rows_unwind,
+		.free = rows_free,
+	};
+	struct rows *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return -ENOMEM;
+	u->base.ops = &ops;
+	u->files = c;
+	*ret = &u->base;
+	return 0;
+}
