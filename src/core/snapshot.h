@@ -25,6 +25,9 @@ struct cc_query {		/* what the user looks at; all zero: the default view */
 	uint32_t max_rows;	/* 0: 500 */
 	struct cc_reqid selected; /* kept among the rows when it is still known */
 	uint8_t min_confidence;	/* pieces below it count as unknown in waits */
+	bool all_in_flight;	/* rows of all requests in flight, not only of those beyond the p99 */
+	int32_t tz_off_s;	/* the user's zone: local time - UTC, for at= in the filter */
+	uint32_t max_pieces;	/* of all rows together; 0: 65536 */
 };
 
 struct snap_task {
@@ -73,6 +76,7 @@ struct snap_request {
 	cc_ns class_ns[WAIT_CLASS_CNT];
 	uint8_t confidence;
 	bool path_ok, lost_inside;
+	bool pieces_left_out; /* beyond max_pieces: piece_cnt is 0 though there is a path */
 	struct snap_dominant dominant, root;
 	struct snap_task waker, holder; /* of the dominant wait */
 	cc_str waker_text, holder_text; /* for the two columns: "worker/7", "softirq", "-" */

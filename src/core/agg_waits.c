@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "aggregate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest.h"
+#include "map.h"
+
+enum { COL_SITE, COL_RESOURCE, COL_WAKER, COL_HOLDER, COL_CNT };
+
+/* A value that more than half of the weight agrees on, found in one pass (Boyer and Moore, "MJRTY",
+ * 1991) and proven in a second. */
+struct majority {
+	cc_str value;
+	cc_ns weight; /* of the first pass */
+	cc_ns agree;  /* counted in the second */
+};
+
+struct row {
+	uint8_t cls;
+	struct majority col[COL_CNT];
+	cc_ns total;
+	double conf_sum; /* confidence x ns */
+	uint32_t requests;
+	uint32_t sum; /* its latest in sums[] */
+	const struct cc_request *last;
+};
+
+struct sum { /* of one request in one row */
+	uint32_t row;
+	cc_ns ns;
+};
+
+struct table {
+	const struct agg_waits_opts *o;
+	const struct agg_names *n;
+	struct mem mem;
+	struct map index; /* class and group's name -> 1 + row */
+	VEC(struct row) rows;
+	VEC(struct sum) sums;
+};
+
+static cc_str column(const struct agg_names *n, unsigned int col, const struct cc_piece *p)
+{
+	switch (col) {
+	case COL_SITE:
+		return n->site(n->ctx, p);
+	case COL_RESOURCE:
+		return n->resource(n->ctx, p);
+	case COL_WAKER:
+		return n->waker(n->ctx, p);
+	default:
+		return n->holder(n->ctx, p);
+	}
+}
+
+/* The row of @p: by its class and one column, or by the class alone. */
+static struct row *row_of(struct table *t, const struct cc_piece *p)
+{
+	static const int columns[] = { [GROUP_CLASS] = -1,
+				       [GROUP_SITE] = COL_SITE,
+				       [GROUP_RESOURCE] = COL_RESOURCE,
+				       [GROUP_WAKER] = COL_WAKER,
+				       [GROUP_HOLDER] = COL_HOLDER };
+	int col = (size_t)t->o->group < ARRAY_SIZE(columns) ? columns[t->o->group] : -1;
+	cc_str name = col >= 0 && p->cls != WAIT_UNKNOWN ? column(t->n, (unsigned int)col, p) : 0;
+	uint64_t key = (uint64_t)p->cls << 32 | name;
+	uint32_t at = map_get(&t->index, key);
+
+	if (at)
+		return &t->rows.p[at - 1];
+	if (vec_reserve(&t->mem, &t->rows, t->rows.cnt + 1) ||
+	    map_put(&t->mem, &t->index, key, t->rows.cnt + 1))
+		return NULL;
+	t->rows.p[t->rows.cnt] = (struct row){ .cls = p->cls };
+	return &t->rows.p[t->rows.cnt++];
+}
+
+/* A piece as the rows see it: unknown, without names, below the wanted confidence. */
+static struct cc_piece seen_as(const struct table *t, const struct cc_piece *p)
+{
+	if (p->confidence >= t->o->min_confidence)
+		return *p;
+	return (struct cc_piece){ .start = p->start, .end = p->end, .cls = WAIT_UNKNOWN };
+}
+
+static int add(struct table *t, const struct cc_request *r, const struct cc_piece *piece, cc_ns ns)
+{
+	struct cc_piece p = seen_as(t, piece);
+	struct row *row = row_of(t, &p);
+
+	if (!row)
+		return -ENOMEM;
+	if (row->last != r) {
+		if (vec_reserve(&t->mem, &t->sums, t->sums.cnt + 1))
+			return -ENOMEM;
+		row->last = r;
+		row->sum = t->sums.cnt;
+		row->requests++;
+		t->sums.p[t->sums.cnt++] = (struct sum){ .row = (uint32_t)(row - t->rows.p) };
+	}
+	t->sums.p[row->sum].ns += ns;
+	row->total += ns;
+	row->conf_sum += (double)ns * p.confidence;
+	for (unsigned int c = 0; c < COL_CNT; c++) {
+		cc_str v = column(t->n, c, &p);
+		struct majority *m = &row->col[c];
+
+		if (m->value == v) {
+			m->weight += ns;
+		} else if (m->weight < ns) {
+			m->value = v;
+			m->weight = ns - m->weight;
+		} else {
+			m->weight -= ns;
+		}
+	}
+	return 0;
+}
+
+static int prove(struct table *t, const struct cc_request *r CC_UNUSED,
+		 const struct cc_piece *piece, cc_ns ns)
+{
+	struct cc_piece p = seen_as(t, piece);
+	struct row *row = row_of(t, &p);
+
+	if (!row)
+		return -ENOMEM;
+	for (unsigned int c = 0; c < COL_CNT; c++) {
+		if (column(t->n, c, &p) == row->col[c].value)
+			row->col[c].agree += ns;
+	}
+	return 0;
+}
+
+typedef int piece_fn(struct table *t, const struct cc_request *r, const struct cc_piece *p,
+		     cc_ns ns);
+
+static int each_piece(struct table *t, const struct cc_request *r, piece_fn *fn)
+{
+	struct leaf_iter it;
+	int err = 0;
+
+	if (!r->path_ok)
+		return 0;
+	if (!t->o->root_causes) {
+		for (uint32_t i = 0; i < r->path_cnt && !err; i++) {
+			if (r->path[i].depth == 0)
+				err = fn(t, r, &r->path[i], piece_ns(&r->path[i]));
+		}
+		return err;
+	}
+	for (leaf_iter_init(&it, r->path, r->path_cnt); !err && leaf_iter_next(&it);)
+		err = fn(t, r, &r->path[it.known], piece_ns(&r->path[it.leaf]));
+	return err;
+}
+
+static int by_row_and_ns(const void *pa, const void *pb)
+{
+	const struct sum *a = pa, *b = pb;
+
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	return a->ns < b->ns ? -1 : a->ns > b->ns;
+}
+
+static int by_total(const void *pa, const void *pb)
+{
+	const struct snap_wait *a = pa, *b = pb;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns > b->total_ns ? -1 : 1;
+	if (a->cls != b->cls)
+		return a->cls < b->cls ? -1 : 1;
+	return a->site != b->site ? (a->site < b->site ? -1 : 1) : 0;
+}
+
+static cc_str agreed(const struct row *row, unsigned int col)
+{
+	return row->col[col].agree > row->total / 2 ? row->col[col].value : 0;
+}
+
+static void fill_rows(struct table *t, cc_ns latency, struct snap_wait *out)
+{
+	uint32_t at = 0;
+
+	qsort(t->sums.p, t->sums.cnt, sizeof(*t->sums.p), by_row_and_ns);
+	for (uint32_t i = 0; i < t->rows.cnt; i++) {
+		const struct row *row = &t->rows.p[i];
+		const struct sum *sums = &t->sums.p[at];
+		uint32_t n = row->requests;
+
+		at += n;
+		out[i] = (struct snap_wait){
+			.cls = row->cls,
+			.site = agreed(row, COL_SITE),
+			.resource = agreed(row, COL_RESOURCE),
+			.waker = agreed(row, COL_WAKER),
+			.holder = agreed(row, COL_HOLDER),
+			.total_ns = row->total,
+			.p50_ns = sums[(n + 1) / 2 - 1].ns,
+			.p99_ns = sums[(99 * (uint64_t)n + 99) / 100 - 1].ns,
+			.requests = n,
+			.share = latency ? (double)row->total / (double)latency : 0,
+			.confidence =
+				row->total ? (uint8_t)(row->conf_sum / (double)row->total) : 0,
+			.what_if_ns = row->total,
+		};
+	}
+	qsort(out, t->rows.cnt, sizeof(*out), by_total);
+}
+
+int agg_waits(const struct cc_request *const *r, size_t cnt, const struct agg_waits_opts *o,
+	      const struct agg_names *n, struct snap_wait **ret, uint32_t *ret_cnt)
+{
+	struct table t = { .o = o, .n = n };
+	struct snap_wait *out = NULL;
+	cc_ns latency = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		latency += request_latency(r[i]);
+		err = each_piece(&t, r[i], add);
+	}
+	for (size_t i = 0; i < cnt && !err; i++)
+		err = each_piece(&t, r[i], prove);
+	if (!err) {
+		out = calloc((size_t)t.rows.cnt + 1, sizeof(*out));
+		err = out ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		if (t.rows.cnt)
+			fill_rows(&t, latency, out);
+		*ret = out;
+		*ret_cnt = CC_MIN(t.rows.cnt, o->max_rows);
+	}
+	map_done(&t.mem, &t.index);
+	vec_done(&t.mem, &t.rows);
+	vec_done(&t.mem, &t.sums);
+	return err;
+}

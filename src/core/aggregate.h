@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aggregate: many requests to rows: percentiles, waits, blame, slow versus typical. Names are
+ * numbers (of a string pool) that come from the caller's callbacks, 0 for "none".
+ *
+ * Percentiles are by nearest rank. Streams (CC_RQ_STREAM) are in none of them.
+ */
+#ifndef CC_AGGREGATE_H
+#define CC_AGGREGATE_H
+
+#include "snapshot.h"
+
+struct agg_names {
+	void *ctx;
+	cc_str (*site)(void *ctx, const struct cc_piece *p);
+	cc_str (*resource)(void *ctx, const struct cc_piece *p);
+	cc_str (*waker)(void *ctx, const struct cc_piece *p);
+	cc_str (*holder)(void *ctx, const struct cc_piece *p);
+	/* kind of a request by its id, as "nginx:8080" */
+	cc_str (*kind)(void *ctx, struct cc_reqid id);
+	/* a task of another process, as "backup[911]" */
+	cc_str (*process)(void *ctx, uint32_t tid, uint32_t tgid);
+};
+
+/* ---- by latency ---- */
+
+struct agg_sorted { /* all but streams, by latency, the shortest first; ties by end, id */
+	const struct cc_request **r;
+	size_t cnt;
+};
+CC_NODISCARD int agg_sort(const struct cc_request *const *r, size_t cnt, struct agg_sorted *ret);
+void agg_sorted_done(struct agg_sorted *s);
+
+cc_ns request_latency(const struct cc_request *r);
+
+/* Smallest latency that @permille of 1000 are not above; 0 of none. */
+cc_ns agg_percentile(const struct agg_sorted *s, unsigned int permille);
+
+/* Requests at or above the p95, and the median ones: ranks 40 % to 60 %. */
+struct agg_range {
+	size_t from, to; /* in agg_sorted.r, [from, to) */
+};
+struct agg_range agg_slow(const struct agg_sorted *s);
+struct agg_range agg_typical(const struct agg_sorted *s);
+
+/* ns by WAIT_GROUPS of depth 0. */
+void agg_mix(const struct agg_sorted *s, struct agg_range range, cc_ns ret[9]);
+
+/* Class by class, mean ns per request; what slow requests have most more of comes first. Writes at
+ * most WAIT_CLASS_CNT rows, returns how many. */
+uint32_t agg_slow_typical(const struct agg_sorted *s, struct snap_slow_typical *ret);
+
+/* p99 of the requests that ended in each of @slices equal parts of [lo, hi); 0: none did. */
+CC_NODISCARD int agg_p99_line(const struct agg_sorted *s, cc_ns lo, cc_ns hi, unsigned int slices,
+			      cc_ns *ret);
+
+/* Share of H, M, L. */
+void agg_conf_share(const struct cc_request *const *r, size_t cnt, double ret[3]);
+
+/* ---- waits ---- */
+
+struct agg_waits_opts {
+	enum snap_group group;  /* rows: one per class and this */
+	bool root_causes;       /* the deepest known pieces, not depth 0 */
+	uint8_t min_confidence; /* pieces below it are unknown, without names */
+	uint32_t max_rows;
+};
+
+/* Rows by total, the largest first. Columns that the rows are not made by hold what more than half
+ * of the row's time agrees on, else 0. what_if_ns is "at most": all of it. Caller frees *ret. */
+CC_NODISCARD int agg_waits(const struct cc_request *const *r, size_t cnt,
+			   const struct agg_waits_opts *o, const struct agg_names *n,
+			   struct snap_wait **ret, uint32_t *ret_cnt);
+
+/* ---- blame ---- */
+
+/* Whose work or hold the time of victims went to: the request that a piece served or waited behind,
+ * else another process that held, woke or had the CPU. Time without such a culprit is in no row.
+ * Class is the one the victim felt (depth 0). Largest first. Caller frees *ret. */
+CC_NODISCARD int agg_blame(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,
+			   const struct agg_names *n, struct snap_blame **ret, uint32_t *ret_cnt);
+
+#endif

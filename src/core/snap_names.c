@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snap_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmt.h"
+
+static uint64_t reqid_key(struct cc_reqid id)
+{
+	return map_mix2(id.id, (uint64_t)id.kind << 32 | id.ordinal);
+}
+
+/* Two ids may have one key: the later one is found at the next free. */
+static void index_request(struct names *n, uint32_t idx)
+{
+	uint64_t key = reqid_key(n->reqs[idx]->id);
+	uint32_t at;
+
+	while ((at = map_get(&n->requests, key)) &&
+	       !cc_reqid_eq(n->reqs[at - 1]->id, n->reqs[idx]->id))
+		key++;
+	if (map_put(&n->mem, &n->requests, key, idx + 1)) /* told again: the last one counts */
+		n->err = -ENOMEM;
+}
+
+int names_init(struct names *n, const struct engine *e)
+{
+	memset(n, 0, sizeof(*n));
+	n->e = e;
+	strpool_init(&n->pool);
+	n->reqs = engine_requests(e, &n->req_cnt);
+	for (size_t i = 0; i < n->req_cnt && !n->err; i++)
+		index_request(n, (uint32_t)i);
+	return n->err;
+}
+
+void names_done(struct names *n)
+{
+	strpool_done(&n->pool);
+	map_done(&n->mem, &n->sites);
+	map_done(&n->mem, &n->resources);
+	map_done(&n->mem, &n->tasks);
+	map_done(&n->mem, &n->requests);
+	map_done(&n->mem, &n->stack_idx);
+	vec_done(&n->mem, &n->stacks);
+	vec_done(&n->mem, &n->frames);
+}
+
+int names_err(const struct names *n) { return n->err ? n->err : n->pool.err; }
+
+const struct cc_request *names_request(const struct names *n, struct cc_reqid id)
+{
+	uint32_t at;
+
+	for (uint64_t key = reqid_key(id); (at = map_get(&n->requests, key)); key++) {
+		if (cc_reqid_eq(n->reqs[at - 1]->id, id))
+			return n->reqs[at - 1];
+	}
+	return NULL;
+}
+
+static cc_str keep(struct names *n, struct map *m, uint64_t key, cc_str name)
+{
+	if (map_put(&n->mem, m, key, name + 1))
+		n->err = -ENOMEM;
+	return name;
+}
+
+/* ---- tasks ---- */
+
+static cc_str comm_of(struct names *n, uint32_t tid, cc_ns at)
+{
+	struct engine_task t;
+
+	if (!tid || !engine_task(n->e, tid, at, &t) || !t.comm)
+		return 0;
+	return strpool_add(&n->pool, t.comm, strnlen(t.comm, CC_COMM_LEN));
+}
+
+struct snap_task names_task(struct names *n, uint32_t tid, uint32_t tgid, cc_ns at)
+{
+	return (struct snap_task){ tid, tgid, comm_of(n, tid, at) };
+}
+
+cc_str names_task_label(struct names *n, uint32_t tid, cc_ns at)
+{
+	uint32_t kept = map_get(&n->tasks, tid);
+
+	if (kept || !tid)
+		return kept ? kept - 1 : 0;
+	cc_str comm = comm_of(n, tid, at);
+
+	return keep(n, &n->tasks, tid,
+		    comm ? strpool_addf(&n->pool, "%.60s/%u", strpool_str(&n->pool, comm), tid)
+			 : strpool_addf(&n->pool, "tid %u", tid));
+}
+
+cc_str names_waker(struct names *n, const struct cc_piece *p)
+{
+#define X(id, name) name,
+	static const char *const kinds[CC_WAKER_CNT] = { CC_WAKERS(X) };
+#undef X
+	bool task = p->waker_kind == CC_WAKER_TASK || p->waker_kind == CC_WAKER_KTHREAD;
+
+	if (task && p->waker_tid)
+		return names_task_label(n, p->waker_tid, p->end);
+	if (p->waker_kind >= CC_WAKER_CNT)
+		return 0;
+	const char *kind = kinds[p->waker_kind];
+
+	return strpool_add(&n->pool, kind, strlen(kind));
+}
+
+cc_str names_holder(struct names *n, const struct cc_piece *p)
+{
+	return names_task_label(n, p->holder_tid, p->end);
+}
+
+/* ---- requests ---- */
+
+cc_str names_reqid(struct names *n, struct cc_reqid id)
+{
+	char text[FMT_LEN];
+	size_t len = fmt_reqid(text, sizeof(text), id);
+
+	return strpool_add(&n->pool, text, len);
+}
+
+cc_str names_kind(struct names *n, struct cc_reqid id)
+{
+	const struct cc_request *r = names_request(n, id);
+
+	if (!r)
+		return strpool_addf(&n->pool, "another request");
+	cc_str comm = comm_of(n, r->tid, r->end);
+
+	if (!comm)
+		comm = strpool_add(&n->pool, r->rec.comm, sizeof(r->rec.comm));
+	const char *name = comm ? strpool_str(&n->pool, comm) : "request";
+
+	if (r->rec.local_port)
+		return strpool_addf(&n->pool, "%.60s:%u", name, r->rec.local_port);
+	return strpool_addf(&n->pool, "%.60s", name);
+}
+
+/* ---- places ---- */
+
+/* Parts of a process that wait on behalf of what is asked for further out. */
+static bool is_plumbing(const char *module, size_t len)
+{
+	static const char *const names[] = { "libc.so",   "libc-",  "libpthread",
+					     "ld-linux",  "ld-2.",  "ld-musl",
+					     "libc.musl", "[vdso]", "linux-vdso" };
+	const char *end = memchr(module, ' ', len);
+
+	len = end ? (size_t)(end - module) : len;
+	for (size_t i = len; i > 0; i--) {
+		if (module[i - 1] == '/') {
+			module += i;
+			len -= i;
+			break;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (len >= n && memcmp(module, names[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static cc_str frame_text(struct names *n, const struct engine_frame *f, uint64_t ip)
+{
+	const char *base = f->module;
+	size_t len = f->module_len;
+
+	if (f->named && f->text_len)
+		return strpool_add(&n->pool, f->text, f->text_len);
+	if (!base || !len)
+		return strpool_addf(&n->pool, "0x%llx", (unsigned long long)ip);
+	for (size_t i = len; i > 0; i--) {
+		if (base[i - 1] == '/') {
+			base += i;
+			len -= i;
+			break;
+		}
+	}
+	return strpool_addf(&n->pool, "%.*s+0x%llx", (int)CC_MIN(len, 200), base,
+			    (unsigned long long)f->module_off);
+}
+
+static struct engine_frame frame_of(const struct names *n, uint32_t tgid, uint64_t ip)
+{
+	struct engine_frame f = { 0 };
+
+	f.named = engine_frame(n->e, tgid, ip, &f);
+	return f;
+}
+
+static cc_str find_site(struct names *n, uint64_t ustack)
+{
+	struct engine_stack st;
+	uint32_t pick = 0;
+
+	if (!engine_stack(n->e, ustack, &st) || !st.cnt || st.flags & CC_ST_KERNEL)
+		return 0;
+	while (pick < st.cnt) {
+		struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]);
+
+		if (!f.module || !is_plumbing(f.module, f.module_len))
+			break;
+		pick++;
+	}
+	if (pick == st.cnt) /* nothing but plumbing */
+		pick = 0;
+	struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]);
+
+	return frame_text(n, &f, st.ip[pick]);
+}
+
+cc_str names_site(struct names *n, uint64_t ustack)
+{
+	uint32_t kept = map_get(&n->sites, ustack);
+
+	if (kept || !ustack)
+		return kept ? kept - 1 : 0;
+	return keep(n, &n->sites, ustack, find_site(n, ustack));
+}
+
+cc_str names_resource(struct names *n, uint32_t resource)
+{
+	uint32_t kept = map_get(&n->resources, resource);
+	char text[STRPOOL_TEXT_MAX];
+
+	if (kept || !resource)
+		return kept ? kept - 1 : 0;
+	size_t len = engine_resource_name(n->e, resource, text, sizeof(text));
+
+	return keep(n, &n->resources, resource,
+		    strpool_add(&n->pool, text, CC_MIN(len, sizeof(text) - 1)));
+}
+
+/* ---- stacks ---- */
+
+static uint32_t add_stack(struct names *n, const struct engine_stack *st)
+{
+	uint32_t cnt = CC_MIN(st->cnt, CC_STACK_MAX);
+
+	if (vec_reserve(&n->mem, &n->frames, n->frames.cnt + cnt) ||
+	    vec_reserve(&n->mem, &n->stacks, n->stacks.cnt + 1)) {
+		n->err = -ENOMEM;
+		return 0;
+	}
+	n->stacks.p[n->stacks.cnt++] = (struct snap_stack){ n->frames.cnt, cnt, st->flags };
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct engine_frame f = frame_of(n, st->tgid, st->ip[i]);
+		cc_str module = strpool_add(&n->pool, f.module, f.module_len);
+
+		if (!module && st->flags & CC_ST_KERNEL)
+			module = strpool_add(&n->pool, "[k]", 3);
+		n->frames.p[n->frames.cnt++] =
+			(struct snap_frame){ frame_text(n, &f, st->ip[i]), module, st->ip[i] };
+	}
+	return n->stacks.cnt;
+}
+
+uint32_t names_stack(struct names *n, uint64_t key)
+{
+	uint32_t kept = map_get(&n->stack_idx, key);
+	struct engine_stack st;
+
+	if (kept || !key)
+		return kept ? kept - 1 : 0;
+	return keep(n, &n->stack_idx, key, engine_stack(n->e, key, &st) ? add_stack(n, &st) : 0);
+}
+
+/* ---- for aggregate.h ---- */
+
+static cc_str agg_site(void *ctx, const struct cc_piece *p) { return names_site(ctx, p->ustack); }
+
+static cc_str agg_resource(void *ctx, const struct cc_piece *p)
+{
+	return names_resource(ctx, p->resource);
+}
+
+static cc_str agg_waker(void *ctx, const struct cc_piece *p) { return names_waker(ctx, p); }
+
+static cc_str agg_holder(void *ctx, const struct cc_piece *p) { return names_holder(ctx, p); }
+
+static cc_str agg_kind(void *ctx, struct cc_reqid id) { return names_kind(ctx, id); }
+
+static cc_str agg_process(void *ctx, uint32_t tid, uint32_t tgid)
+{
+	struct names *n = ctx;
+	cc_str comm = comm_of(n, tid, 0);
+
+	return comm ? strpool_addf(&n->pool, "%.60s[%u]", strpool_str(&n->pool, comm), tgid)
+		    : strpool_addf(&n->pool, "pid %u", tgid);
+}
+
+struct agg_names names_for_aggregate(struct names *n)
+{
+	return (struct agg_names){
+		.ctx = n,
+		.site = agg_site,
+		.resource = agg_resource,
+		.waker = agg_waker,
+		.holder = agg_holder,
+		.kind = agg_kind,
+		.process = agg_process,
+	};
+}
