@@ -13,13 +13,15 @@
 
 struct req_task {          /* per thread */
 	__u64 srv_cookie;  /* server socket last received from; 0: none */
-	__u64 call_cookie; /* request of the latest calls started here */
-	__u64 call_up;     /* the upstream socket of the latest of them */
+	__u64 call_cookie; /* request of the latest call started here */
+	__u64 call_up;     /* its upstream socket */
 	__u64 back_up;     /* upstream socket whose reply was read last; 0: none, or voted */
 	__u64 back_cookie; /* the forward vote of that call */
 	__u64 back_ts;     /* when the reply was read */
 	__u32 srv_ordinal, call_ordinal, back_ordinal;
-	__u32 call_cnt; /* calls started for call_*, not yet counted in its up_calls */
+	__u32 back_call; /* number of that call on its socket */
+	__u32 back_cnt;  /* calls for back_* whose replies were read since the last vote */
+	__u32 pad;
 	struct cc_addr call_peer, back_peer;
 };
 
@@ -37,12 +39,8 @@ static __always_inline void link_call(struct req_task *t, struct req_state *u, i
 	if (!(u->conn & RQ_C_FRESH) || !u->link_cookie) {
 		u->link_cookie = t->srv_cookie;
 		u->link_ordinal = t->srv_ordinal;
-		if (t->call_cookie != t->srv_cookie || t->call_ordinal != t->srv_ordinal) {
-			t->call_cookie = t->srv_cookie;
-			t->call_ordinal = t->srv_ordinal;
-			t->call_cnt = 0;
-		}
-		t->call_cnt++;
+		t->call_cookie = t->srv_cookie;
+		t->call_ordinal = t->srv_ordinal;
 		t->call_up = u->cookie;
 		req_copy_addr(&t->call_peer, &u->peer);
 	}
@@ -51,6 +49,7 @@ static __always_inline void link_call(struct req_task *t, struct req_state *u, i
 	} else {
 		u->conn &= ~(__u32)RQ_C_FRESH;
 		u->conn |= RQ_C_CALLING;
+		u->ordinal++;
 	}
 }
 
@@ -58,37 +57,45 @@ static __always_inline void link_call(struct req_task *t, struct req_state *u, i
 static __always_inline void link_reply(struct req_task *t, struct req_state *u, __u64 now)
 {
 	u->conn &= ~(__u32)RQ_C_CALLING;
+	if (!t->back_up || t->back_cookie != u->link_cookie || t->back_ordinal != u->link_ordinal)
+		t->back_cnt = 1;
+	else if (t->back_up != u->cookie || t->back_call != u->ordinal)
+		t->back_cnt++;
 	t->back_up = u->cookie;
+	t->back_call = u->ordinal;
 	t->back_cookie = u->link_cookie;
 	t->back_ordinal = u->link_ordinal;
 	t->back_ts = now;
 	req_copy_addr(&t->back_peer, &u->peer);
 }
 
-/* The thread sent on server socket @s. Returns 1 when both votes name its request. */
+/* The thread sent on server socket @s. Returns 1 when both votes name its request, for a call that
+ * was not counted yet. */
 static __always_inline int link_server_send(struct req_task *t, struct req_state *s)
 {
-	int agreed = 0;
+	int agreed, counted;
 
-	if (t->call_cnt && t->call_cookie == s->cookie && t->call_ordinal == s->ordinal) {
-		s->up_calls += t->call_cnt;
-		t->call_cnt = 0;
-		if (!s->up_votes) {
+	if (!t->back_up) {
+		if (!s->up_votes && t->call_cookie == s->cookie && t->call_ordinal == s->ordinal) {
 			s->up_votes = 1;
 			s->up_cookie = t->call_up;
 			req_copy_addr(&s->up_peer, &t->call_peer);
 		}
-	}
-	if (!t->back_up)
 		return 0;
+	}
 	agreed = t->back_cookie == s->cookie && t->back_ordinal == s->ordinal;
+	/* the reply may be read and passed on in many pieces */
+	counted = s->up_votes == 2 && s->up_cookie == t->back_up && s->up_call == t->back_call;
 	if (agreed || !s->up_votes) {
 		s->up_votes = agreed ? 2 : 1;
 		s->up_cookie = t->back_up;
+		s->up_call = t->back_call;
 		req_copy_addr(&s->up_peer, &t->back_peer);
 	}
+	if (agreed && !counted)
+		s->up_calls += t->back_cnt;
 	t->back_up = 0;
-	return agreed;
+	return agreed && !counted;
 }
 
 #endif

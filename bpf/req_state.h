@@ -82,19 +82,21 @@ struct req_state {
 	__u64 arrival, first_recv, last_recv, first_send, last_send;
 	__u64 bytes_in, bytes_out;
 	__u64 eagain_ns, eagain_since; /* since 0: not blocked in sending */
-	__u32 ordinal, what;
+	__u32 ordinal;                 /* upstream: number of calls */
+	__u32 what;
 	__u32 recv_cnt, send_cnt, eagain_cnt;
 	__u32 recv_tid, send_tid, tgid;
 	__u32 told;      /* told as it is now */
 	__u32 labelled;  /* ordinal that req_label() was last asked about */
 	__u32 first_len; /* bytes of the first recv */
 	__u32 up_votes, up_calls;
+	__u32 up_call;      /* number of the call on up_cookie that was counted last */
 	__u32 link_ordinal; /* upstream: with link_cookie, the request this call is for */
 	__u64 link_cookie;  /* 0: not known */
 	__u64 up_cookie;
 	struct cc_addr up_peer;
 	char comm[CC_COMM_LEN];
-	__u32 walk_run, pad2; /* number of the iterator's run that told it last */
+	__u32 walk_run; /* number of the iterator's run that told it last */
 };
 
 struct req_op {
