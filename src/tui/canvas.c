@@ -183,6 +183,14 @@ int canvas_fit(struct canvas *c, int x, int y, int w, style st, const char *s)
 	return at + put_clipped(c, x + at, y, w - at, st, s);
 }
 
+int canvas_cut(struct canvas *c, int x, int y, int w, style st, const char *s)
+{
+	if (canvas_width(s) <= w)
+		return put_clipped(c, x, y, w, st, s);
+	int at = put_clipped(c, x, y, w - 1, st, s);
+	return at + put_clipped(c, x + at, y, w - at, st, "…");
+}
+
 int canvas_right(struct canvas *c, int x, int y, int w, style st, const char *s)
 {
 	int full = CC_MIN(canvas_width(s), w);
@@ -247,14 +255,14 @@ int canvas_wrap(struct canvas *c, int x, int y, int w, int lines, style st, cons
 	return line;
 }
 
-static int encode(uint32_t ch, char out[5])
+int canvas_encode(uint32_t ch, char out[5])
 {
 	int n = 0;
 	if (ch < 0x80) {
 		out[n++] = (char)ch;
 	} else {
 		int more = ch < 0x800 ? 1 : ch < 0x10000 ? 2 : 3;
-		out[n++] = (char)((0xf00u >> more & 0xff) | ch >> (6 * more));
+		out[n++] = (char)((0xff00u >> (more + 1) & 0xff) | ch >> (6 * more));
 		while (more--)
 			out[n++] = (char)(0x80 | (ch >> (6 * more) & 0x3f));
 	}
@@ -271,7 +279,7 @@ void canvas_dump(const struct canvas *c, FILE *out)
 			last--;
 		for (int x = 0; x < last; x++) {
 			char buf[5];
-			if (row[x].width && encode(row[x].ch, buf))
+			if (row[x].width && canvas_encode(row[x].ch, buf))
 				fputs(buf, out);
 		}
 		fputc('\n', out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* canvas: a grid of styled character cells. Pure: views draw on it, term paints it, tests read it. */
+/* canvas: a grid of styled character cells. Pure: views draw on it, term paints it, tests read it.
+ */
 #ifndef CC_CANVAS_H
 #define CC_CANVAS_H
 
@@ -11,12 +12,12 @@
 /* A style is a role of the theme plus attributes; the theme decides the looks at paint time. */
 typedef uint16_t style;
 #define CELL_BOLD 0x100
-#define CELL_DIM  0x200
-#define CELL_SEL  0x400 /* part of the selected row */
+#define CELL_DIM 0x200
+#define CELL_SEL 0x400 /* part of the selected row */
 #define CELL_ROLE(st) ((st)&0xff)
 
 struct cell {
-	uint32_t ch;   /* code point; 0: right half of the wide character before it */
+	uint32_t ch; /* code point; 0: right half of the wide character before it */
 	style st;
 	uint8_t width; /* 1, 2; 0 for a right half */
 	uint8_t pad;
@@ -26,7 +27,7 @@ _Static_assert(sizeof(struct cell) == 8, "frames are compared with memcmp");
 struct canvas {
 	int w, h;
 	int cur_x, cur_y; /* terminal cursor; cur_y < 0: hidden */
-	bool ascii;	  /* every glyph is replaced by an ASCII one when it is put */
+	bool ascii;       /* every glyph is replaced by an ASCII one when it is put */
 	struct cell *cells;
 };
 
@@ -40,6 +41,7 @@ const struct cell *canvas_at(const struct canvas *c, int x, int y); /* NULL: out
  * and zero-width characters show as '?' or not at all) and return the columns written. */
 int canvas_text(struct canvas *c, int x, int y, int w, style st, const char *s);
 int canvas_fit(struct canvas *c, int x, int y, int w, style st, const char *s); /* cut in middle */
+int canvas_cut(struct canvas *c, int x, int y, int w, style st, const char *s); /* at the end */
 int canvas_right(struct canvas *c, int x, int y, int w, style st, const char *s);
 int canvas_printf(struct canvas *c, int x, int y, int w, style st, const char *fmt, ...)
 	CC_PRINTF(6, 7);
@@ -50,6 +52,8 @@ void canvas_add(struct canvas *c, int x, int y, int w, style attr); /* ORs attri
 int canvas_width(const char *s);
 /* Decodes one character; moves *@s on. 0 at the end; U+FFFD for a bad byte. */
 uint32_t canvas_decode(const char **s);
+/* The other way: writes a character and a NUL; returns its bytes. */
+int canvas_encode(uint32_t ch, char out[5]);
 
 /* Text wrapped at words into at most @lines lines; returns the lines used. */
 int canvas_wrap(struct canvas *c, int x, int y, int w, int lines, style st, const char *s);

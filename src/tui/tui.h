@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tui: the terminal UI. It sees snapshots and gives commands; where they come from and go to (the
- * kernel, a file, a test) it never knows. It reads no clock but for pacing, and no file but themes. */
+ * kernel, a file, a test) it never knows. It reads no clock but for pacing, and no file but themes.
+ */
 #ifndef CC_TUI_H
 #define CC_TUI_H
 
@@ -12,22 +13,23 @@
 
 #define TUI_FILTER_LEN 256
 
-enum { /* tui_cmd.changed: what the user changed since the last command */
-	TUI_CH_QUERY = 1 << 0,	  /* filter, sort, group, selection */
-	TUI_CH_SEEK = 1 << 1,	  /* view_ns: go there */
-	TUI_CH_PAUSE = 1 << 2,
-	TUI_CH_SPEED = 1 << 3,	  /* replay */
-	TUI_CH_INTERVAL = 1 << 4, /* live */
+enum {                        /* tui_cmd.changed: what the user changed since the last command */
+       TUI_CH_QUERY = 1 << 0, /* filter, sort, group */
+       TUI_CH_SEEK = 1 << 1,  /* view_ns: go there */
+       TUI_CH_PAUSE = 1 << 2,
+       TUI_CH_SPEED = 1 << 3,    /* replay */
+       TUI_CH_INTERVAL = 1 << 4, /* live */
+       TUI_CH_SELECT = 1 << 5,   /* the selected row: alone it asks for no new snapshot */
 };
 
 /* All that the user wants now, so that a newer command may replace an older one unread; `changed`
  * gathers until command() has returned 0. */
 struct tui_cmd {
 	unsigned int changed;
-	cc_ns view_ns;	   /* window ends here; 0: the newest (live), where the replay is */
+	cc_ns view_ns;     /* window ends here; 0: the newest (live), where the replay is */
 	uint32_t seek_cnt; /* +1 for every seek: a replay goes to view_ns (0: its start) and on */
-	bool paused;	   /* live: keep recording, show view_ns; replay: stop at view_ns */
-	double speed;	   /* replay: 1 = as it was */
+	bool paused;       /* live: keep recording, show view_ns; replay: stop at view_ns */
+	double speed;      /* replay: 1 = as it was */
 	cc_ns interval_ns; /* live: between refreshes */
 	char filter[TUI_FILTER_LEN]; /* core/filter.h; "": none. Parses, when it was typed here */
 	enum snap_sort sort;
@@ -47,16 +49,16 @@ struct tui_save {
 
 /* Called on the thread of tui_run(); none may block for longer than a frame (50 ms), but save. */
 struct tui_ops {
-	/* The newest snapshot, now the UI's (it calls snapshot_free), or NULL: no news. While paused
-	 * only snapshots with runtime.paused are shown: the owner sets it in those that answer a
-	 * command given in the pause. */
+	/* The newest snapshot, now the UI's (it calls snapshot_free), or NULL: no news. While
+	 * paused only snapshots with runtime.paused are shown: the owner sets it in those that
+	 * answer a command given in the pause. */
 	struct snapshot *(*take)(void *ctx);
 	/* Takes over @cmd (copied). 0 or -errno, shown to the user. */
 	int (*command)(void *ctx, const struct tui_cmd *cmd);
 	/* Saves; writes one line for the user into @msg. 0 or -errno. */
 	int (*save)(void *ctx, const struct tui_save *what, char *msg, size_t cap);
-	/* One request as Markdown or JSON for the clipboard; *ret by malloc, the UI frees it. May be
-	 * NULL: then the UI copies its own plain text. 0 or -errno. */
+	/* One request as Markdown or JSON for the clipboard; *ret by malloc, the UI frees it. May
+	 * be NULL: then the UI copies its own plain text. 0 or -errno. */
 	int (*story)(void *ctx, const struct snapshot *s, const struct snap_request *r, bool json,
 		     char **ret);
 };
@@ -64,14 +66,15 @@ struct tui_ops {
 struct tui_opts {
 	const struct tui_ops *ops;
 	void *ctx;
-	int event_fd;		 /* readable (eventfd) when a new snapshot is there; -1: none */
-	bool live;		 /* else a replay */
-	const char *title;	 /* "pid 4242 nginx", sanitized; NULL: from the snapshot */
+	int event_fd;            /* readable (eventfd) when a new snapshot is there; -1: none */
+	bool live;               /* else a replay */
+	const char *title;       /* "pid 4242 nginx", sanitized; NULL: from the snapshot */
 	const char *replay_file; /* shown in a replay */
-	const char *theme;	 /* name or path of a .theme; NULL: the default */
-	bool ascii;		 /* no glyphs beyond ASCII */
-	cc_ns interval_ns;	 /* first refresh interval; 0: 1 s */
-	const char *filter;	 /* first filter; NULL: none */
+	cc_ns first_ns, last_ns; /* replay: of the whole file; 0: what the snapshot says */
+	const char *theme;       /* name or path of a .theme; NULL: the default */
+	bool ascii;              /* no glyphs beyond ASCII */
+	cc_ns interval_ns;       /* first refresh interval; 0: 1 s */
+	const char *filter;      /* first filter; NULL: none */
 	unsigned int max_frames; /* quit after so many snapshots; 0: never */
 };
 

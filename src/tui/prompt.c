@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines typed at the bottom (filter, search, time) and the small menus (sort, save). */
+#include <string.h>
+
+#include "filter.h"
+#include "ui.h"
+
+/* ---- line editing ---- */
+
+void prompt_open(struct ui *ui, enum prompt_kind kind)
+{
+	struct prompt *p = &ui->prompt;
+	*p = (struct prompt){ .kind = kind };
+	if (kind == PROMPT_FILTER)
+		snprintf(p->text, sizeof(p->text), "%s", ui->want.filter);
+	snprintf(p->before, sizeof(p->before), "%s", p->text);
+	p->at = strlen(p->text);
+	ui->history_at = -1;
+}
+
+/* Bytes of the character before or at @at. */
+static size_t char_before(const char *s, size_t at)
+{
+	size_t n = at ? 1 : 0;
+	while (n < at && ((unsigned char)s[at - n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
+static size_t char_at(const char *s, size_t at)
+{
+	const char *p = s + at;
+	return canvas_decode(&p) ? (size_t)(p - (s + at)) : 0;
+}
+
+static void erase(struct prompt *p, size_t from, size_t n)
+{
+	memmove(p->text + from, p->text + from + n, strlen(p->text + from + n) + 1);
+	p->at = from;
+}
+
+static void insert(struct prompt *p, int key)
+{
+	char utf[5];
+	size_t n = (size_t)canvas_encode((uint32_t)key, utf), len = strlen(p->text);
+	if (len + n >= sizeof(p->text))
+		return;
+	memmove(p->text + p->at + n, p->text + p->at, len - p->at + 1);
+	memcpy(p->text + p->at, utf, n);
+	p->at += n;
+}
+
+static void erase_word(struct prompt *p)
+{
+	size_t from = p->at;
+	while (from && p->text[from - 1] == ' ')
+		from--;
+	while (from && p->text[from - 1] != ' ')
+		from--;
+	erase(p, from, p->at - from);
+}
+
+static bool edit(struct prompt *p, int key)
+{
+	switch (key) {
+	case TK_LEFT:
+		p->at -= char_before(p->text, p->at);
+		return true;
+	case TK_RIGHT:
+		p->at += char_at(p->text, p->at);
+		return true;
+	case TK_HOME:
+	case TK_CTRL('a'):
+		p->at = 0;
+		return true;
+	case TK_END:
+	case TK_CTRL('e'):
+		p->at = strlen(p->text);
+		return true;
+	case TK_BACKSPACE:
+	case '\b':
+		erase(p, p->at - char_before(p->text, p->at), char_before(p->text, p->at));
+		return true;
+	case TK_DELETE:
+		erase(p, p->at, char_at(p->text, p->at));
+		return true;
+	case TK_CTRL('u'):
+		erase(p, 0, strlen(p->text));
+		return true;
+	case TK_CTRL('w'):
+		erase_word(p);
+		return true;
+	default:
+		if (key < ' ' || key >= 0x110000 || (key >= 0x7f && key < 0xa0))
+			return false;
+		insert(p, key);
+		return true;
+	}
+}
+
+/* ---- what Enter does ---- */
+
+static void remember(struct ui *ui, const char *text)
+{
+	if (!*text || !strcmp(ui->history[0], text))
+		return;
+	memmove(ui->history + 1, ui->history, sizeof(ui->history) - sizeof(ui->history[0]));
+	snprintf(ui->history[0], sizeof(ui->history[0]), "%s", text);
+}
+
+void ui_filter(struct ui *ui, const char *text)
+{
+	snprintf(ui->want.filter, sizeof(ui->want.filter), "%s", text);
+	remember(ui, ui->want.filter);
+	ui_command(ui, TUI_CH_QUERY);
+}
+
+/* Keeps the place and the reason of what is wrong with the text; true: nothing is. */
+static bool check_filter(struct prompt *p)
+{
+	struct filter *f = NULL;
+	p->err.msg[0] = '\0';
+	int err = filter_parse(p->text, &p->err, &f);
+	filter_free(f);
+	if (err && !p->err.msg[0])
+		snprintf(p->err.msg, sizeof(p->err.msg), "%s", strerror(-err));
+	return err == 0;
+}
+
+static bool accept(struct ui *ui)
+{
+	struct prompt *p = &ui->prompt;
+	cc_ns to;
+	switch (p->kind) {
+	case PROMPT_FILTER:
+		if (!check_filter(p)) {
+			size_t len = strlen(p->text);
+			p->at = p->err.pos < 0 ? len : CC_MIN((size_t)p->err.pos, len);
+			return false;
+		}
+		ui_filter(ui, p->text);
+		return true;
+	case PROMPT_SEARCH:
+		snprintf(ui->search, sizeof(ui->search), "%s", p->text);
+		p->kind = PROMPT_NONE;
+		if (ui->search[0])
+			ui_act(ui, ACT_NEXT_MATCH);
+		return true;
+	case PROMPT_GOTO:
+		if (!ui->snap || ui_parse_time(ui, p->text, &to)) {
+			p->err.pos = 0;
+			snprintf(p->err.msg, sizeof(p->err.msg), "%s",
+				 "not a time: 12:04:31, +30s, -1m or 50%");
+			return false;
+		}
+		ui_seek(ui, to);
+		return true;
+	case PROMPT_NONE:
+		return true;
+	}
+	return true;
+}
+
+static void browse_history(struct ui *ui, int step)
+{
+	struct prompt *p = &ui->prompt;
+	int at = ui->history_at + step;
+	if (p->kind != PROMPT_FILTER || at < -1 || at >= (int)ARRAY_SIZE(ui->history) ||
+	    (at >= 0 && !ui->history[at][0]))
+		return;
+	ui->history_at = at;
+	snprintf(p->text, sizeof(p->text), "%s", at < 0 ? p->before : ui->history[at]);
+	p->at = strlen(p->text);
+}
+
+unsigned int prompt_key(struct ui *ui, int key)
+{
+	struct prompt *p = &ui->prompt;
+	if (key == TK_ENTER || key == '\n') {
+		if (accept(ui))
+			p->kind = PROMPT_NONE;
+		return UI_DRAW;
+	}
+	if (key == TK_ESC) {
+		p->kind = PROMPT_NONE;
+		return UI_DRAW;
+	}
+	if (key == TK_UP || key == TK_DOWN)
+		browse_history(ui, key == TK_UP ? 1 : -1);
+	else if (edit(p, key))
+		p->err.msg[0] = '\0';
+	return UI_DRAW;
+}
+
+/* ---- menus ---- */
+
+struct item {
+	char key;
+	const char *name;
+};
+static const struct item sort_items[] = {
+	[SORT_LATENCY] = { 'l', "latency" },
+	[SORT_AGE] = { 'a', "age (newest first)" },
+	[SORT_CONFIDENCE] = { 'c', "confidence" },
+	[SORT_UNEXPLAINED] = { 'u', "unexplained time" },
+	[SORT_DOMINANT] = { 'd', "dominant wait" },
+};
+static const struct item save_items[] = {
+	[TUI_SAVE_REQUEST] = { 'r', "this request" },
+	[TUI_SAVE_FILTERED] = { 'f', "the filtered set" },
+	[TUI_SAVE_WINDOW] = { 'a', "all of the window" },
+};
+
+const char *sort_name(enum snap_sort s)
+{
+	static const char *const names[] = { "LAT", "AGE", "CONF", "?%", "DOMINANT" };
+	return s < ARRAY_SIZE(names) ? names[s] : "";
+}
+
+int menu_items(enum menu_kind kind)
+{
+	return kind == MENU_SORT   ? (int)ARRAY_SIZE(sort_items)
+	       : kind == MENU_SAVE ? (int)ARRAY_SIZE(save_items)
+				   : 0;
+}
+
+const char *menu_item(enum menu_kind kind, int i, char *ret_key)
+{
+	const struct item *it = kind == MENU_SORT ? &sort_items[i] : &save_items[i];
+	*ret_key = it->key;
+	return it->name;
+}
+
+static void save(struct ui *ui, enum tui_save_what what)
+{
+	struct tui_save to = { .what = what, .id = ui->want.selected, .filter = ui->want.filter };
+	char msg[200] = "";
+	if (what == TUI_SAVE_REQUEST && to.id.kind == CC_REQID_NONE) {
+		ui_say(ui, true, "no request is selected");
+		return;
+	}
+	int err = ui->opts.ops->save(ui->opts.ctx, &to, msg, sizeof(msg));
+	if (err && !*msg)
+		snprintf(msg, sizeof(msg), "not saved: %s", strerror(-err));
+	ui_say(ui, err != 0, "%s", msg);
+}
+
+static void choose(struct ui *ui, int i)
+{
+	enum menu_kind kind = ui->menu;
+	ui->menu = MENU_NONE;
+	if (kind == MENU_SAVE) {
+		save(ui, (enum tui_save_what)i);
+		return;
+	}
+	ui->want.sort = (enum snap_sort)i;
+	if (ui->snap && ui_order(ui, NULL))
+		ui_say(ui, true, "out of memory");
+	ui_command(ui, TUI_CH_QUERY);
+}
+
+unsigned int menu_key(struct ui *ui, int key)
+{
+	int n = menu_items(ui->menu);
+	char letter;
+	for (int i = 0; i < n; i++) {
+		menu_item(ui->menu, i, &letter);
+		if (key == letter) {
+			choose(ui, i);
+			return UI_DRAW;
+		}
+	}
+	if (key == TK_ENTER || key == '\n')
+		choose(ui, ui->menu_row);
+	else if (key == TK_UP || key == 'k')
+		ui->menu_row = (ui->menu_row + n - 1) % n;
+	else if (key == TK_DOWN || key == 'j')
+		ui->menu_row = (ui->menu_row + 1) % n;
+	else if (key == TK_ESC || key == 'q' || key == TK_LEFT || key == TK_BACKSPACE)
+		ui->menu = MENU_NONE;
+	return UI_DRAW;
+}

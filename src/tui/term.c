@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define NCURSES_WIDECHAR 1
+#include "term.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "keys.h"
+
+struct paint {
+	attr_t attr;
+	int pair;
+};
+
+struct term {
+	SCREEN *screen;
+	WINDOW *keys; /* a pad: reading keys from it never refreshes the screen */
+	bool ascii, shown_ok;
+	struct canvas shown;             /* what the terminal shows, if shown_ok */
+	struct paint paint[ROLE_CNT][2]; /* plain, selected */
+	struct crash *crash;
+};
+
+/* ---- a fatal signal restores the terminal ---- */
+
+static const int fatal[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT };
+
+struct crash {
+	char text[256]; /* terminfo strings, made before: a handler may not call curses */
+	size_t len;
+	struct termios saved;
+	struct sigaction old[ARRAY_SIZE(fatal)];
+	void *stack; /* a handler for an overflown stack needs its own */
+};
+
+/* The one global of this layer: a signal handler has no other way to its data. */
+static struct crash *volatile crashing;
+
+static void on_fatal(int sig)
+{
+	struct crash *k = crashing;
+	if (k) {
+		crashing = NULL;
+		ssize_t n = write(STDOUT_FILENO, k->text, k->len);
+		(void)n; /* nothing can be done about it here */
+		tcsetattr(STDIN_FILENO, TCSANOW, &k->saved);
+	}
+	for (size_t i = 0; k && i < ARRAY_SIZE(fatal); i++)
+		if (fatal[i] == sig)
+			sigaction(sig, &k->old[i], NULL);
+	raise(sig); /* blocked until this returns, then as it would have been without us */
+}
+
+/* Appends a terminfo string without its padding marks. */
+static void crash_add(struct crash *k, const char *cap_name)
+{
+	const char *s = tigetstr(cap_name);
+	if (!s || s == (char *)-1)
+		return;
+	while (*s && k->len + 1 < sizeof(k->text)) {
+		if (s[0] == '$' && s[1] == '<' && strchr(s, '>'))
+			s = strchr(s, '>') + 1;
+		else
+			k->text[k->len++] = *s++;
+	}
+}
+
+static struct crash *crash_arm(const struct termios *saved)
+{
+	struct crash *k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	static const char *const names[] = { "sgr0", "op", "cnorm", "rmkx", "rmcup" };
+	size_t size = (size_t)sysconf(_SC_SIGSTKSZ);
+	k->saved = *saved;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		crash_add(k, names[i]);
+	k->stack = malloc(size);
+	if (k->stack)
+		sigaltstack(&(stack_t){ .ss_sp = k->stack, .ss_size = size }, NULL);
+	crashing = k;
+	struct sigaction sa = { .sa_handler = on_fatal, .sa_flags = k->stack ? SA_ONSTACK : 0 };
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
+		sigaction(fatal[i], &sa, &k->old[i]);
+	return k;
+}
+
+static void crash_disarm(struct crash *k)
+{
+	if (!k)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
+		sigaction(fatal[i], &k->old[i], NULL);
+	crashing = NULL;
+	if (k->stack)
+		sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
+	free(k->stack);
+	free(k);
+}
+
+/* ---- open and close ---- */
+
+/* Glyphs that the views use must take one column each. */
+static bool needs_ascii(void)
+{
+	static const wchar_t probe[] = { 0x2026, 0xb7, 0x2500, 0x2588, 0x2581, 0x25b6, 0x2514 };
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(probe); i++)
+		if (wcwidth(probe[i]) != 1)
+			return true;
+	return false;
+}
+
+int term_open(struct term **ret)
+{
+	struct termios saved;
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &saved))
+		return -ENOTTY;
+	struct term *t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	setlocale(LC_CTYPE, "");
+	t->ascii = needs_ascii();
+	t->screen = newterm(NULL, stdout, stdin);
+	if (!t->screen) {
+		free(t);
+		return -EINVAL;
+	}
+	cbreak();
+	noecho();
+	nonl();
+	set_escdelay(25);
+	scrollok(stdscr, FALSE);
+	leaveok(stdscr, FALSE);
+	if (has_colors()) {
+		start_color();
+		use_default_colors();
+	}
+	t->crash = crash_arm(&saved);
+	t->keys = newpad(1, 1);
+	if (!t->crash || !t->keys) {
+		term_close(t);
+		return -ENOMEM;
+	}
+	keypad(t->keys, TRUE);
+	nodelay(t->keys, TRUE);
+	*ret = t;
+	return 0;
+}
+
+void term_close(struct term *t)
+{
+	if (!t)
+		return;
+	if (t->keys)
+		delwin(t->keys);
+	endwin();
+	crash_disarm(t->crash);
+	delscreen(t->screen);
+	canvas_done(&t->shown);
+	free(t);
+}
+
+bool term_ascii(const struct term *t) { return t->ascii; }
+
+/* ---- looks ---- */
+
+static attr_t attr_of(uint8_t attr)
+{
+	return (attr & ATTR_BOLD ? A_BOLD : 0) | (attr & ATTR_DIM ? A_DIM : 0) |
+	       (attr & ATTR_UNDERLINE ? A_UNDERLINE : 0) | (attr & ATTR_REVERSE ? A_REVERSE : 0);
+}
+
+static struct paint mix(colour fg, colour bg, uint8_t attr)
+{
+	struct paint p = { attr_of(attr), 0 };
+	if (!has_colors() || (fg == COLOUR_NONE && bg == COLOUR_NONE))
+		return p;
+	int pair = alloc_pair(theme_palette(fg, COLORS), theme_palette(bg, COLORS));
+	p.pair = pair > 0 ? pair : 0; /* no pair is left: plain, which still reads */
+	return p;
+}
+
+void term_theme(struct term *t, const struct theme *theme)
+{
+	const struct look *sel = &theme->selected;
+	if (has_colors())
+		reset_color_pairs();
+	for (int i = 0; i < ROLE_CNT; i++) {
+		const struct look *l = &theme->role[i];
+		colour bg = l->bg == COLOUR_NONE ? theme->main_bg : l->bg;
+		t->paint[i][0] = mix(l->fg, bg, l->attr);
+		/* a reversed row keeps one colour: patches of many would hide it */
+		colour fg = sel->attr & ATTR_REVERSE                 ? sel->fg
+			    : i == ROLE_FG && sel->fg != COLOUR_NONE ? sel->fg
+								     : l->fg;
+		uint8_t attr = sel->attr | (l->attr & (uint8_t)~ATTR_REVERSE);
+		t->paint[i][1] = mix(fg, sel->bg == COLOUR_NONE ? theme->main_bg : sel->bg, attr);
+	}
+	term_repaint(t);
+}
+
+/* ---- painting ---- */
+
+static void put_run(struct term *t, const struct cell *cells, int n)
+{
+	wchar_t buf[256];
+	style st = cells[0].st;
+	struct paint p = t->paint[CC_MIN(CELL_ROLE(st), ROLE_CNT - 1)][st & CELL_SEL ? 1 : 0];
+	attr_t attr = p.attr | (st & CELL_BOLD ? A_BOLD : 0) | (st & CELL_DIM ? A_DIM : 0);
+	int len = 0;
+	attr_set(attr, 0, &p.pair);
+	for (int i = 0; i < n; i++) {
+		if (cells[i].width)
+			buf[len++] = (wchar_t)cells[i].ch;
+		if (len == (int)ARRAY_SIZE(buf) || (i == n - 1 && len)) {
+			addnwstr(buf, len);
+			len = 0;
+		}
+	}
+}
+
+static void put_row(struct term *t, const struct canvas *c, int y)
+{
+	const struct cell *row = canvas_at(c, 0, y);
+	move(y, 0);
+	for (int x = 0; x < c->w;) {
+		int n = 1;
+		while (x + n < c->w && row[x + n].st == row[x].st)
+			n++;
+		put_run(t, &row[x], n);
+		x += n;
+	}
+}
+
+int term_paint(struct term *t, const struct canvas *c)
+{
+	if (t->shown.w != c->w || t->shown.h != c->h) {
+		canvas_done(&t->shown);
+		t->shown_ok = false;
+		int err = canvas_init(&t->shown, c->w, c->h);
+		if (err)
+			return err;
+	}
+	if (t->shown_ok && canvas_same(&t->shown, c))
+		return 0;
+	size_t row_bytes = (size_t)c->w * sizeof(struct cell);
+	if (!t->shown_ok)
+		erase();
+	for (int y = 0; y < c->h && y < LINES; y++)
+		if (!t->shown_ok ||
+		    memcmp(canvas_at(&t->shown, 0, y), canvas_at(c, 0, y), row_bytes))
+			put_row(t, c, y);
+	memcpy(t->shown.cells, c->cells, row_bytes * (size_t)c->h);
+	t->shown.cur_x = c->cur_x;
+	t->shown.cur_y = c->cur_y;
+	t->shown_ok = true;
+	curs_set(c->cur_y >= 0);
+	move(CC_MAX(c->cur_y, 0), CC_MIN(c->cur_x, c->w - 1));
+	wnoutrefresh(stdscr);
+	doupdate();
+	return 0;
+}
+
+void term_repaint(struct term *t)
+{
+	t->shown_ok = false;
+	clearok(curscr, TRUE);
+}
+
+void term_size(struct term *t, int *ret_w, int *ret_h)
+{
+	struct winsize ws;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) && ws.ws_row && ws.ws_col &&
+	    (ws.ws_row != LINES || ws.ws_col != COLS)) {
+		resize_term(ws.ws_row, ws.ws_col);
+		t->shown_ok = false;
+	}
+	*ret_w = COLS;
+	*ret_h = LINES;
+}
+
+/* ---- keys ---- */
+
+static int key_code(wint_t ch)
+{
+	static const struct {
+		int curses, key;
+	} map[] = {
+		{ KEY_UP, TK_UP },        { KEY_DOWN, TK_DOWN },   { KEY_LEFT, TK_LEFT },
+		{ KEY_RIGHT, TK_RIGHT },  { KEY_PPAGE, TK_PGUP },  { KEY_NPAGE, TK_PGDN },
+		{ KEY_HOME, TK_HOME },    { KEY_END, TK_END },     { KEY_DC, TK_DELETE },
+		{ KEY_BTAB, TK_BACKTAB }, { KEY_ENTER, TK_ENTER }, { KEY_BACKSPACE, TK_BACKSPACE },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
+		if (map[i].curses == (int)ch)
+			return map[i].key;
+	if ((int)ch >= KEY_F(1) && (int)ch <= KEY_F(12))
+		return TK_F1 + ((int)ch - KEY_F(1));
+	return TK_NONE;
+}
+
+int term_key(struct term *t)
+{
+	int ready = 0;
+	for (;;) {
+		wint_t ch = 0;
+		int got = wget_wch(t->keys, &ch);
+		if (got == OK)
+			return (int)ch == TK_NONE ? TK_CTRL('@') : (int)ch;
+		if (got != KEY_CODE_YES)
+			break;
+		int key = key_code(ch);
+		if (key != TK_NONE)
+			return key;
+	}
+	/* readable without a byte to read is the end of the terminal */
+	if (ioctl(STDIN_FILENO, FIONREAD, &ready))
+		return -EIO;
+	return TK_NONE;
+}
+
+/* ---- leaving for a while ---- */
+
+void term_suspend(struct term *t)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
+	sigset_t tstp, mask;
+	sigemptyset(&dfl.sa_mask);
+	sigemptyset(&tstp);
+	sigaddset(&tstp, SIGTSTP);
+	def_prog_mode();
+	endwin();
+	sigaction(SIGTSTP, &dfl, &old);
+	raise(SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &tstp, &mask); /* stops here */
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	sigaction(SIGTSTP, &old, NULL);
+	reset_prog_mode();
+	term_repaint(t);
+}
+
+static size_t base64(const unsigned char *in, size_t n, char *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t o = 0;
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t v = (uint32_t)in[i] << 16 | (uint32_t)(i + 1 < n ? in[i + 1] : 0) << 8 |
+			     (i + 2 < n ? in[i + 2] : 0);
+		out[o++] = digits[v >> 18];
+		out[o++] = digits[v >> 12 & 63];
+		out[o++] = i + 1 < n ? digits[v >> 6 & 63] : '=';
+		out[o++] = i + 2 < n ? digits[v & 63] : '=';
+	}
+	return o;
+}
+
+static int write_all(int fd, const char *s, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, s, n);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return w ? -errno : -EIO;
+		s += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int term_copy(struct term *t, const char *text)
+{
+	static const char head[] = "\033]52;c;";
+	size_t n = strlen(text);
+	char *buf = malloc(sizeof(head) + n / 3 * 4 + 8);
+	(void)t;
+	if (!buf)
+		return -ENOMEM;
+	memcpy(buf, head, sizeof(head) - 1);
+	size_t o = sizeof(head) - 1;
+	o += base64((const unsigned char *)text, n, buf + o);
+	buf[o++] = '\a';
+	int err = write_all(STDOUT_FILENO, buf, o);
+	free(buf);
+	return err;
+}

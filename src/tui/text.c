@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "confidence.h"
+#include "fmt.h"
+
+static struct text CC_PRINTF(1, 2) textf(const char *fmt, ...)
+{
+	struct text t;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(t.s, sizeof(t.s), fmt, ap);
+	va_end(ap);
+	return t;
+}
+
+struct text text_ms(cc_ns ns)
+{
+	struct text t;
+	if (ns >= CC_S(100))
+		return textf("%.0fs", (double)ns / 1e9);
+	fmt_ms(t.s, sizeof(t.s), ns);
+	return t;
+}
+
+struct text text_dur(cc_ns ns)
+{
+	uint64_t s = ns / 1000000000u;
+	if (ns < 1000)
+		return textf("%uns", (unsigned int)ns);
+	if (ns < CC_MS(1))
+		return textf("%.0fus", (double)ns / 1e3);
+	if (ns < CC_S(1))
+		return textf(ns < CC_MS(100) ? "%.1fms" : "%.0fms", (double)ns / 1e6);
+	if (s < 60)
+		return textf(s < 10 ? "%.2fs" : "%.1fs", (double)ns / 1e9);
+	if (s < 3600)
+		return textf("%um%02us", (unsigned int)(s / 60), (unsigned int)(s % 60));
+	return textf("%" PRIu64 "h%02um", s / 3600, (unsigned int)(s / 60 % 60));
+}
+
+struct text text_delta(int64_t ns)
+{
+	return textf("%c%s", ns < 0 ? '-' : '+', text_dur((cc_ns)(ns < 0 ? -ns : ns)).s);
+}
+
+struct text text_bytes(uint64_t n)
+{
+	static const char units[] = "kMGTPE";
+	double v = (double)n;
+	if (n < 1000)
+		return textf("%uB", (unsigned int)n);
+	size_t i = 0;
+	for (v /= 1000; v >= 999.5 && units[i + 1]; i++)
+		v /= 1000;
+	return textf(v < 9.95 ? "%.1f%c" : "%.0f%c", v, units[i]);
+}
+
+struct text text_count(uint64_t n)
+{
+	struct text t;
+	fmt_group(t.s, sizeof(t.s), n);
+	return t;
+}
+
+struct text text_percent(double share)
+{
+	double p = share * 100;
+	if (!(p > 0))
+		return textf("0");
+	if (p < 0.1)
+		return textf("<0.1");
+	return textf(p < 9.95 ? "%.1f" : "%.0f", p);
+}
+
+struct text text_clock(const struct snapshot *s, cc_ns ns, bool ms)
+{
+	int64_t real = (int64_t)ns + s->realtime_off_ns;
+	time_t sec = (time_t)(real / 1000000000);
+	struct tm tm;
+	if (!localtime_r(&sec, &tm))
+		return textf("--:--:--");
+	if (ms)
+		return textf("%02d:%02d:%02d.%03d", tm.tm_hour, tm.tm_min, tm.tm_sec,
+			     (int)(real / 1000000 % 1000));
+	return textf("%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+struct text text_hms(cc_ns ns)
+{
+	uint64_t s = ns / 1000000000u;
+	return textf("%02" PRIu64 ":%02u:%02u", s / 3600, (unsigned int)(s / 60 % 60),
+		     (unsigned int)(s % 60));
+}
+
+struct text text_task(const struct snapshot *s, const struct snap_task *t)
+{
+	const char *comm = snapshot_str(s, t->comm);
+	if (!t->tid)
+		return textf("-");
+	if (!*comm)
+		return textf("tid %u", t->tid);
+	return textf("%.60s/%u", comm, t->tid);
+}
+
+const char *ended_name(unsigned int e)
+{
+#define X(id, name) name,
+	static const char *const names[CC_ENDED_CNT] = { CC_ENDED(X) };
+#undef X
+	return e < CC_ENDED_CNT ? names[e] : "";
+}
+
+const char *waker_name(unsigned int k)
+{
+#define X(id, name) name,
+	static const char *const names[CC_WAKER_CNT] = { CC_WAKERS(X) };
+#undef X
+	return k < CC_WAKER_CNT ? names[k] : "";
+}
+
+struct text text_waker(const struct snapshot *s, const struct snap_piece *p)
+{
+	if (p->p.waker_kind == CC_WAKER_TASK || p->p.waker_kind == CC_WAKER_KTHREAD)
+		return text_task(s, &p->waker);
+	const char *kind = waker_name(p->p.waker_kind);
+	return textf("%s", *kind ? kind : "-");
+}
+
+struct text text_conf(unsigned int confidence)
+{
+	return textf("%c %u", confidence_letter(confidence), CC_MIN(confidence, 100));
+}
+
+/* Appends to a string that may be full already. */
+static void CC_PRINTF(3, 4) append(char *buf, size_t cap, const char *fmt, ...)
+{
+	size_t n = strlen(buf);
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(buf + n, cap - n, fmt, ap);
+	va_end(ap);
+}
+
+/* How the wait ended: its waker and the waker's place, a timeout, or not yet. */
+static void note_end(const struct snapshot *s, const struct snap_piece *p, char *buf, size_t cap)
+{
+	const char *sep = *buf ? ", " : "", *at = snapshot_str(s, p->waker_site);
+	if (p->p.flags & CC_PC_OPEN) {
+		append(buf, cap, "%sstill waiting", sep);
+		return;
+	}
+	if (p->p.ended == CC_ENDED_TIMEOUT || p->p.ended == CC_ENDED_SIGNAL) {
+		append(buf, cap, "%s%s", sep, ended_name(p->p.ended));
+		return;
+	}
+	if (p->p.waker_kind == CC_WAKER_NONE)
+		return;
+	append(buf, cap, "%sby %s", sep, text_waker(s, p).s);
+	if (*at)
+		append(buf, cap, " %s", at);
+	if (p->p.flags & CC_PC_NOT_TRACED)
+		append(buf, cap, " (not traced)");
+}
+
+void text_note(const struct snapshot *s, const struct snap_piece *p, char *buf, size_t cap)
+{
+	char letter = wait_class_letter(p->p.cls);
+	const char *by = snapshot_str(s, p->by_request), *whose = snapshot_str(s, p->for_request);
+	snprintf(buf, cap, "%s", snapshot_str(s, p->resource));
+	if (p->holder.tid)
+		append(buf, cap, "%sheld by %s", *buf ? ", " : "", text_task(s, &p->holder).s);
+	if (p->occupant.tid)
+		append(buf, cap, "%sbehind %s %sms", *buf ? ", " : "", text_task(s, &p->occupant).s,
+		       text_ms(p->p.occupant_ns).s);
+	if (*by)
+		append(buf, cap, "%srequest %s", *buf ? ", " : "", by);
+	if (letter != 'C' && letter != 'R')
+		note_end(s, p, buf, cap);
+	if (*whose)
+		append(buf, cap, "%sfor %s", *buf ? ", " : "", whose);
+	if (!*buf && (p->p.cls == WAIT_CPU || letter == '?'))
+		append(buf, cap, "%s", snapshot_str(s, p->site));
+}
+
+void group_sums(const cc_ns class_ns[WAIT_CLASS_CNT], cc_ns ret[9])
+{
+	memset(ret, 0, 9 * sizeof(*ret));
+	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
+		const char *at = strchr(WAIT_GROUPS, wait_class_letter(c));
+		ret[at ? at - WAIT_GROUPS : 8] += class_ns[c];
+	}
+}
+
+bool text_has(const char *hay, const char *needle) { return *needle && strcasestr(hay, needle); }
+
+uint64_t text_drops(const struct snapshot *s)
+{
+	uint64_t kernel = 0;
+	for (int i = CC_CNT_DROP_EPISODE; i <= CC_CNT_DROP_SNAP; i++)
+		kernel += s->stats.counter[i];
+	return CC_MAX(s->stats.lost_cnt, kernel); /* the same losses from two sides */
+}

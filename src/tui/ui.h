@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ui: what the user looks at and wants: screens, selection, prompts. Keys and snapshots in,
+ * effects and commands out. No terminal here. */
+#ifndef CC_UI_H
+#define CC_UI_H
+
+#include "canvas.h"
+#include "keymap.h"
+#include "theme.h"
+#include "tui.h"
+
+#define UI_MIN_W 40
+#define UI_MIN_H 10
+#define UI_DEPTH 4 /* screens above each other */
+#define UI_MARKS 64
+#define ORDER_PIN UINT32_MAX
+
+enum { /* what ui_key() and ui_snapshot() ask the loop to do */
+       UI_DRAW = 1 << 0,
+       UI_QUIT = 1 << 1,
+       UI_SUSPEND = 1 << 2,
+       UI_REPAINT = 1 << 3, /* forget what the terminal shows */
+       UI_THEME = 1 << 4,   /* ui->theme changed */
+       UI_COPY = 1 << 5,    /* ui->clip is to go to the clipboard */
+};
+
+enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_GOTO };
+struct prompt {
+	enum prompt_kind kind;
+	char text[TUI_FILTER_LEN];
+	size_t at;                   /* cursor: byte offset in text */
+	char before[TUI_FILTER_LEN]; /* comes back on Esc */
+	struct cc_err err;           /* pos: byte offset of what is wrong; msg "": fine */
+};
+
+enum menu_kind { MENU_NONE, MENU_SORT, MENU_SAVE };
+
+struct list_pos {
+	int row, top; /* selected, first shown */
+};
+
+struct ui {
+	struct tui_opts opts;
+	struct snapshot *snap; /* owned; NULL: none yet */
+	struct snapshot *pin;  /* owned: the last one that knew the selected request, when snap
+				* does not; else NULL */
+	struct tui_cmd want;
+	cc_ns at_ns; /* time shown, or asked for by the last seek: seeks add to it */
+	enum screen stack[UI_DEPTH]; /* the last of them is shown */
+	int depth;
+	int w, h;
+	uint32_t *order; /* rows of Requests as shown: index in snap->requests, or ORDER_PIN */
+	uint32_t order_cnt, order_cap;
+	struct list_pos pos[SCREEN_CNT];
+	int pan; /* columns that stacks and notes are moved to the left */
+	bool no_preview, no_kernel, frozen, follow, blame, no_theme;
+	struct prompt prompt;
+	enum menu_kind menu;
+	int menu_row;
+	char search[TUI_FILTER_LEN];
+	char help_query[32];
+	char history[8][TUI_FILTER_LEN]; /* filters, newest first */
+	int history_at;
+	struct cc_reqid marks[UI_MARKS];
+	int mark_cnt;
+	char status[256]; /* answer to the last key; "": none */
+	bool status_bad;
+	char *clip;
+	char **themes; /* names, owned */
+	size_t theme_cnt, theme_at;
+	struct theme theme;
+	unsigned int frame_cnt; /* snapshots shown */
+};
+
+/* Returns 0, -ENOENT or -EINVAL for the theme, -ENOMEM. @o is copied, its strings are borrowed. */
+CC_NODISCARD int ui_init(struct ui *ui, const struct tui_opts *o);
+void ui_done(struct ui *ui);
+
+/* Each returns effects. */
+unsigned int ui_key(struct ui *ui, int key);
+unsigned int ui_snapshot(struct ui *ui, struct snapshot *s); /* takes @s */
+unsigned int ui_resize(struct ui *ui, int w, int h);
+
+/* Draws on @c, which has the size of the last ui_resize(). */
+void ui_draw(const struct ui *ui, struct canvas *c);
+
+/* ---- for views and keys ---- */
+
+enum screen ui_screen(const struct ui *ui);
+enum screen ui_under(const struct ui *ui); /* the screen below Help; else the one shown */
+
+/* The selected request and the snapshot that knows it; NULL: nothing is selected. */
+const struct snap_request *ui_request(const struct ui *ui, const struct snapshot **ret_s);
+/* Row @i of Requests; NULL beyond the last. */
+const struct snap_request *ui_row(const struct ui *ui, int i, const struct snapshot **ret_s);
+/* Pieces of @r, clipped to what the snapshot has. */
+const struct snap_piece *request_pieces(const struct snapshot *s, const struct snap_request *r,
+					uint32_t *ret_cnt);
+bool ui_marked(const struct ui *ui, struct cc_reqid id);
+void ui_say(struct ui *ui, bool bad, const char *fmt, ...) CC_PRINTF(3, 4);
+
+/* Fills ui->order from ui->snap by the wanted sort; with @old (frozen) rows that were in @old stay
+ * as they were. Keeps the selection by id. Returns 0 or -ENOMEM. */
+CC_NODISCARD int ui_order(struct ui *ui, const struct snapshot *old);
+/* Clamps rows and scrolls so that the selected row is visible. */
+void ui_settle(struct ui *ui);
+/* Gives ui->want to the owner. */
+void ui_command(struct ui *ui, unsigned int changed);
+void ui_select_row(struct ui *ui, int row);
+void ui_open(struct ui *ui, enum screen s);
+bool ui_back(struct ui *ui); /* false: at the top */
+
+unsigned int ui_act(struct ui *ui, enum action a); /* effects */
+/* Time: seeks, pause, speed. Returns false if @a is none of these. */
+bool ui_act_time(struct ui *ui, enum action a);
+bool ui_act_order(struct ui *ui, enum action a); /* the same for sort, freeze, group */
+bool ui_act_find(struct ui *ui, enum action a);  /* and for search and filter */
+/* Adds what the selected row stands for to the filter. False: it stands for nothing. */
+bool ui_add_term(struct ui *ui, bool exclude);
+/* "12:04:31", "+30s", "-1m", "50%" to a time of the stream. 0 or -EINVAL. */
+CC_NODISCARD int ui_parse_time(const struct ui *ui, const char *text, cc_ns *ret);
+void ui_seek(struct ui *ui, cc_ns ns);           /* shows that time; a live trace pauses */
+void ui_filter(struct ui *ui, const char *text); /* takes it as the filter */
+
+void prompt_open(struct ui *ui, enum prompt_kind kind);
+unsigned int prompt_key(struct ui *ui, int key);
+unsigned int menu_key(struct ui *ui, int key);
+int menu_items(enum menu_kind kind); /* number */
+const char *menu_item(enum menu_kind kind, int i, char *ret_key);
+const char *sort_name(enum snap_sort s);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Order, grouping, filter and search: what a key does to which rows are shown and where. */
+#include <string.h>
+
+#include "view.h"
+
+/* ---- order ---- */
+
+static void resort(struct ui *ui, unsigned int changed)
+{
+	if (ui->snap && ui_order(ui, NULL))
+		ui_say(ui, true, "out of memory");
+	if (changed)
+		ui_command(ui, changed);
+}
+
+static void sort_by(struct ui *ui, enum snap_sort sort)
+{
+	ui->want.sort = sort;
+	resort(ui, TUI_CH_QUERY);
+}
+
+static void next_group(struct ui *ui)
+{
+	if (!ui->blame && ui->want.group == GROUP_HOLDER) {
+		ui->blame = true;
+	} else {
+		ui->want.group = ui->blame ? GROUP_CLASS : ui->want.group + 1;
+		ui->blame = false;
+		ui_command(ui, TUI_CH_QUERY);
+	}
+	ui->pos[SCREEN_WAITS] = (struct list_pos){ 0 };
+}
+
+bool ui_act_order(struct ui *ui, enum action a)
+{
+	int n = menu_items(MENU_SORT);
+	switch ((int)a) {
+	case ACT_SORT_MENU:
+		ui->menu = MENU_SORT;
+		ui->menu_row = ui->want.sort;
+		return true;
+	case ACT_SORT_PREV:
+		sort_by(ui, (enum snap_sort)(((int)ui->want.sort + n - 1) % n));
+		return true;
+	case ACT_SORT_NEXT:
+		sort_by(ui, (enum snap_sort)(((int)ui->want.sort + 1) % n));
+		return true;
+	case ACT_INVERT:
+		ui->want.ascending = !ui->want.ascending;
+		resort(ui, TUI_CH_QUERY);
+		return true;
+	case ACT_FREEZE:
+		ui->frozen = !ui->frozen;
+		if (!ui->frozen)
+			resort(ui, 0);
+		ui_say(ui, false, "order %s", ui->frozen ? "frozen" : "sorted again");
+		return true;
+	case ACT_FOLLOW:
+		ui->follow = !ui->follow;
+		if (ui->follow)
+			ui_select_row(ui, 0);
+		ui_say(ui, false, "follow %s",
+		       ui->follow ? "on: the first row stays selected" : "off");
+		return true;
+	case ACT_GROUP:
+		next_group(ui);
+		return true;
+	case ACT_ROOT:
+		ui->want.root_causes = !ui->want.root_causes;
+		ui_command(ui, TUI_CH_QUERY);
+		ui_say(ui, false, "by %s", ui->want.root_causes ? "root cause" : "first wait");
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- finding ---- */
+
+/* "key=value", quoted where the filter language needs it; "" for a value it cannot take. */
+static void term_text(char *buf, size_t cap, const char *key, const char *value)
+{
+	bool quote = value[strcspn(value, " |")] != '\0';
+	if (!*value || strchr(value, '"'))
+		buf[0] = '\0';
+	else
+		snprintf(buf, cap, quote ? "%s=\"%s\"" : "%s=%s", key, value);
+}
+
+static void wait_term(const struct ui *ui, const struct snap_wait *w, char *buf, size_t cap)
+{
+	const struct snapshot *s = ui->snap;
+	switch (ui->want.group) {
+	case GROUP_CLASS:
+		break;
+	case GROUP_SITE:
+		term_text(buf, cap, "site", snapshot_str(s, w->site));
+		break;
+	case GROUP_RESOURCE:
+		term_text(buf, cap, "resource", snapshot_str(s, w->resource));
+		break;
+	case GROUP_WAKER:
+		term_text(buf, cap, "waker", snapshot_str(s, w->waker));
+		break;
+	case GROUP_HOLDER:
+		term_text(buf, cap, "holder", snapshot_str(s, w->holder));
+		break;
+	}
+	if (!*buf)
+		term_text(buf, cap, ui->want.root_causes ? "root" : "wait",
+			  wait_class_json(w->cls));
+}
+
+/* The filter term that the selected row stands for; "" if none. */
+static void row_term(const struct ui *ui, char *buf, size_t cap)
+{
+	const struct snapshot *s = ui->snap;
+	enum screen on = ui_screen(ui);
+	uint32_t row = (uint32_t)ui->pos[on].row;
+	const struct snap_request *r;
+	buf[0] = '\0';
+	if (on == SCREEN_WAITS && s && !ui->blame && row < s->wait_cnt)
+		wait_term(ui, &s->waits[row], buf, cap);
+	else if (on == SCREEN_THREADS && s && row < s->thread_cnt)
+		snprintf(buf, cap, "tid=%u", s->threads[row].task.tid);
+	else if (on == SCREEN_REQUESTS && (r = ui_request(ui, &s)) && r->path_ok)
+		term_text(buf, cap, "wait", wait_class_json(r->dominant.cls));
+}
+
+/* Adds the row's term, unless the very same one is there. False: nothing to add. */
+bool ui_add_term(struct ui *ui, bool exclude)
+{
+	char text[TUI_FILTER_LEN], term[TUI_FILTER_LEN];
+	const char *old = ui->want.filter;
+	row_term(ui, term, sizeof(term));
+	if (!*term) {
+		ui_say(ui, true, "no wait to filter by here");
+		return false;
+	}
+	int n = snprintf(text, sizeof(text), "%s%s%s%s", old, *old ? " " : "", exclude ? "!" : "",
+			 term);
+	if (n < 0 || (size_t)n >= sizeof(text)) {
+		ui_say(ui, true, "the filter is too long");
+		return false;
+	}
+	if (!strstr(old, text + strlen(old) + (*old != '\0')))
+		ui_filter(ui, text);
+	return true;
+}
+
+static void find_match(struct ui *ui, int step)
+{
+	enum screen s = ui_screen(ui);
+	const struct view_ops *v = view_of(s);
+	int rows = v->rows(ui), row = ui->pos[s].row;
+	if (!ui->search[0] || !v->match) {
+		ui_say(ui, true,
+		       ui->search[0] ? "no search on this screen"
+				     : "nothing to search for: / asks");
+		return;
+	}
+	for (int i = 1; i <= rows; i++) {
+		int at = (row + i * step % rows + rows) % rows;
+		if (!v->match(ui, at, ui->search))
+			continue;
+		if (s == SCREEN_REQUESTS)
+			ui_select_row(ui, at);
+		else
+			ui->pos[s].row = at;
+		return;
+	}
+	ui_say(ui, true, "not found: %s", ui->search);
+}
+
+bool ui_act_find(struct ui *ui, enum action a)
+{
+	switch ((int)a) {
+	case ACT_SEARCH:
+		prompt_open(ui, PROMPT_SEARCH);
+		return true;
+	case ACT_NEXT_MATCH:
+	case ACT_PREV_MATCH:
+		find_match(ui, a == ACT_NEXT_MATCH ? 1 : -1);
+		return true;
+	case ACT_FILTER:
+		prompt_open(ui, PROMPT_FILTER);
+		return true;
+	case ACT_ONLY:
+	case ACT_EXCLUDE:
+		ui_add_term(ui, a == ACT_EXCLUDE);
+		return true;
+	case ACT_CLEAR_FILTER:
+		ui_filter(ui, "");
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys to actions, actions to state. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch.h"
+#include "view.h"
+
+/* ---- moving ---- */
+
+static bool act_move(struct ui *ui, enum action a)
+{
+	enum screen s = ui_screen(ui);
+	struct layout l;
+	view_layout(ui, &l);
+	int rows = view_of(s)->rows(ui), page = CC_MAX(view_of(s)->body(ui, &l), 1);
+	int row = ui->pos[s].row;
+	switch ((int)a) {
+	case ACT_UP:
+		row--;
+		break;
+	case ACT_DOWN:
+		row++;
+		break;
+	case ACT_PAGE_UP:
+		row -= page;
+		break;
+	case ACT_PAGE_DOWN:
+		row += page;
+		break;
+	case ACT_HALF_UP:
+		row -= (page + 1) / 2;
+		break;
+	case ACT_HALF_DOWN:
+		row += (page + 1) / 2;
+		break;
+	case ACT_TOP:
+		row = 0;
+		break;
+	case ACT_BOTTOM:
+		row = rows - 1;
+		break;
+	case ACT_PAN_LEFT:
+		ui->pan = CC_MAX(ui->pan - 8, 0);
+		break;
+	case ACT_PAN_RIGHT:
+		ui->pan = CC_MIN(ui->pan + 8, 480);
+		break;
+	default:
+		return false;
+	}
+	row = CC_MAX(0, CC_MIN(row, rows - 1));
+	if (s == SCREEN_REQUESTS) {
+		if (row != ui->pos[s].row)
+			ui->follow = false;
+		ui_select_row(ui, row);
+	} else {
+		ui->pos[s].row = row;
+	}
+	return true;
+}
+
+/* ---- screens ---- */
+
+static bool request_screen(enum screen s) { return ON_REQUEST & 1u << s; }
+
+static void goto_top(struct ui *ui, enum screen s)
+{
+	ui->depth = 1;
+	ui->stack[0] = s;
+	ui->pan = 0;
+}
+
+static void open_row(struct ui *ui)
+{
+	const struct snapshot *s;
+	switch (ui_screen(ui)) {
+	case SCREEN_REQUESTS:
+		if (ui_request(ui, &s))
+			ui_open(ui, SCREEN_PATH);
+		else
+			ui_say(ui, true, "no request is selected");
+		break;
+	case SCREEN_PATH:
+		ui_open(ui, SCREEN_STACKS);
+		break;
+	case SCREEN_WAITS:
+	case SCREEN_THREADS:
+		if (ui_add_term(ui, false))
+			goto_top(ui, SCREEN_REQUESTS);
+		break;
+	default:
+		ui_say(ui, false, "nothing lies deeper here");
+	}
+}
+
+static void next_pane(struct ui *ui, int step)
+{
+	enum screen s = ui_screen(ui);
+	int first = request_screen(s) ? SCREEN_PATH : SCREEN_REQUESTS;
+	int cnt = request_screen(s) ? 3 : 4;
+	enum screen next = (enum screen)(first + ((int)s - first + step + cnt) % cnt);
+	if (!request_screen(s)) {
+		goto_top(ui, next);
+		return;
+	}
+	/* tabs of one request lie beside each other, not above: Esc leaves them all at once */
+	ui->depth = 2;
+	ui->stack[1] = next;
+	ui->pan = 0;
+}
+
+static bool open_request(struct ui *ui, struct cc_reqid id)
+{
+	const struct snapshot *s;
+	for (int i = 0; i < (int)ui->order_cnt; i++) {
+		const struct snap_request *r = ui_row(ui, i, &s);
+		if (r && cc_reqid_eq(r->id, id)) {
+			ui->follow = false;
+			ui_select_row(ui, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void jump_blocker(struct ui *ui)
+{
+	const struct snapshot *s;
+	const struct snap_request *r = ui_request(ui, &s);
+	uint32_t cnt = 0;
+	const struct snap_piece *p = r ? request_pieces(s, r, &cnt) : NULL;
+	uint32_t first = ui_screen(ui) == SCREEN_PATH ? (uint32_t)ui->pos[SCREEN_PATH].row : 0;
+	uint32_t end = ui_screen(ui) == SCREEN_PATH ? CC_MIN(first + 1, cnt) : cnt;
+	const struct snap_piece *best = NULL;
+	for (uint32_t i = first; i < end; i++)
+		if ((p[i].p.by_request.kind || p[i].p.for_request.kind) &&
+		    (!best || p[i].p.end - p[i].p.start > best->p.end - best->p.start))
+			best = &p[i];
+	if (!best) {
+		ui_say(ui, false, "no other request was in the way here");
+		return;
+	}
+	bool by = best->p.by_request.kind != CC_REQID_NONE;
+	char name[64];
+	snprintf(name, sizeof(name), "%s",
+		 snapshot_str(s, by ? best->by_request : best->for_request));
+	if (open_request(ui, by ? best->p.by_request : best->p.for_request))
+		ui_say(ui, false, "blocked by %s, shown now", name);
+	else
+		ui_say(ui, true, "blocked by %s, which is not among the rows", name);
+}
+
+static bool act_screen(struct ui *ui, enum action a)
+{
+	switch ((int)a) {
+	case ACT_OPEN:
+		open_row(ui);
+		return true;
+	case ACT_BACK:
+		if (!ui_back(ui))
+			ui_say(ui, false, "q quits");
+		return true;
+	case ACT_BLOCKER:
+		jump_blocker(ui);
+		return true;
+	case ACT_VIEW_REQUESTS:
+	case ACT_VIEW_WAITS:
+	case ACT_VIEW_THREADS:
+	case ACT_VIEW_HEALTH:
+		goto_top(ui, (enum screen)(SCREEN_REQUESTS + (a - ACT_VIEW_REQUESTS)));
+		return true;
+	case ACT_NEXT_PANE:
+	case ACT_PREV_PANE:
+		next_pane(ui, a == ACT_NEXT_PANE ? 1 : -1);
+		return true;
+	case ACT_PREVIEW:
+		ui->no_preview = !ui->no_preview;
+		return true;
+	case ACT_KERNEL:
+		ui->no_kernel = !ui->no_kernel;
+		ui_say(ui, false, "kernel frames %s", ui->no_kernel ? "hidden" : "shown");
+		return true;
+	case ACT_HELP:
+		if (ui_screen(ui) == SCREEN_HELP)
+			ui_back(ui);
+		else
+			ui_open(ui, SCREEN_HELP);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- keeping ---- */
+
+static void mark(struct ui *ui)
+{
+	struct cc_reqid id = ui->want.selected;
+	if (id.kind == CC_REQID_NONE)
+		return;
+	for (int i = 0; i < ui->mark_cnt; i++)
+		if (cc_reqid_eq(ui->marks[i], id)) {
+			ui->marks[i] = ui->marks[--ui->mark_cnt];
+			return;
+		}
+	if (ui->mark_cnt < UI_MARKS)
+		ui->marks[ui->mark_cnt++] = id;
+	else
+		ui_say(ui, true, "no more than %d marks", UI_MARKS);
+}
+
+static void next_mark(struct ui *ui, int step)
+{
+	const struct snapshot *s;
+	int rows = (int)ui->order_cnt, row = ui->pos[SCREEN_REQUESTS].row;
+	for (int i = 1; i <= rows; i++) {
+		int at = (row + i * step % rows + rows) % rows;
+		const struct snap_request *r = ui_row(ui, at, &s);
+		if (r && ui_marked(ui, r->id)) {
+			ui_select_row(ui, at);
+			return;
+		}
+	}
+	ui_say(ui, true, "no marked request in these rows: m marks");
+}
+
+static unsigned int copy(struct ui *ui, bool json)
+{
+	const struct snapshot *s;
+	const struct snap_request *r = ui_request(ui, &s);
+	char *text = NULL;
+	if (!r) {
+		ui_say(ui, true, "no request is selected");
+		return UI_DRAW;
+	}
+	int err = -ENOSYS;
+	if (ui->opts.ops->story)
+		err = ui->opts.ops->story(ui->opts.ctx, s, r, json, &text);
+	else if (!json)
+		err = batch_request(s, r, &text);
+	if (err) {
+		ui_say(ui, true, "not copied: %s", strerror(-err));
+		return UI_DRAW;
+	}
+	free(ui->clip);
+	ui->clip = text;
+	ui_say(ui, false, "copied %s: %zu bytes", snapshot_str(s, r->id_text), strlen(text));
+	return UI_DRAW | UI_COPY;
+}
+
+static unsigned int next_theme(struct ui *ui)
+{
+	struct cc_err err;
+	if (ui->no_theme) {
+		ui_say(ui, true, "NO_COLOR is set");
+		return UI_DRAW;
+	}
+	for (size_t i = 1; i <= ui->theme_cnt; i++) {
+		size_t at = (ui->theme_at + i) % ui->theme_cnt;
+		if (!theme_load(ui->themes[at], &ui->theme, &err)) {
+			ui->theme_at = at;
+			ui_say(ui, false, "theme %s", ui->theme.name);
+			return UI_DRAW | UI_THEME;
+		}
+	}
+	return UI_DRAW;
+}
+
+unsigned int ui_act(struct ui *ui, enum action a)
+{
+	if (act_move(ui, a) || act_screen(ui, a) || ui_act_order(ui, a) || ui_act_find(ui, a) ||
+	    ui_act_time(ui, a))
+		return UI_DRAW;
+	switch ((int)a) {
+	case ACT_QUIT_BACK:
+		return ui_back(ui) ? UI_DRAW : UI_QUIT;
+	case ACT_QUIT:
+		return UI_QUIT;
+	case ACT_SUSPEND:
+		return UI_SUSPEND;
+	case ACT_REDRAW:
+		return UI_DRAW | UI_REPAINT;
+	case ACT_THEME:
+		return next_theme(ui);
+	case ACT_GOTO:
+		prompt_open(ui, PROMPT_GOTO);
+		return UI_DRAW;
+	case ACT_SAVE:
+		ui->menu = MENU_SAVE;
+		ui->menu_row = 0;
+		return UI_DRAW;
+	case ACT_COPY:
+	case ACT_COPY_JSON:
+		return copy(ui, a == ACT_COPY_JSON);
+	case ACT_MARK:
+		mark(ui);
+		return UI_DRAW;
+	case ACT_NEXT_MARK:
+	case ACT_PREV_MARK:
+		next_mark(ui, a == ACT_NEXT_MARK ? 1 : -1);
+		return UI_DRAW;
+	default:
+		return 0;
+	}
+}
+
+/* Help takes printable keys as a search while there is one, or none is bound. */
+static bool help_typed(struct ui *ui, int key)
+{
+	size_t n = strlen(ui->help_query);
+	if (ui_screen(ui) != SCREEN_HELP)
+		return false;
+	if (n && (key == TK_ESC || key == TK_CTRL('u')))
+		ui->help_query[0] = '\0';
+	else if (n && (key == TK_BACKSPACE || key == '\b'))
+		ui->help_query[n - 1] = '\0';
+	else if (key > ' ' && key < 127 && n + 1 < sizeof(ui->help_query) &&
+		 (n || keymap_find(SCREEN_HELP, key) == ACT_NONE))
+		snprintf(ui->help_query + n, sizeof(ui->help_query) - n, "%c", key);
+	else if (n && key == ' ' && n + 1 < sizeof(ui->help_query))
+		strcpy(ui->help_query + n, " ");
+	else
+		return false;
+	ui->pos[SCREEN_HELP] = (struct list_pos){ 0 };
+	return true;
+}
+
+unsigned int ui_key(struct ui *ui, int key)
+{
+	unsigned int effects = UI_DRAW;
+	if (ui->prompt.kind == PROMPT_NONE)
+		ui->status[0] = '\0';
+	if (key == TK_CTRL('c'))
+		return UI_QUIT;
+	if (ui->prompt.kind != PROMPT_NONE)
+		effects = prompt_key(ui, key);
+	else if (ui->menu != MENU_NONE)
+		effects = menu_key(ui, key);
+	else if (!help_typed(ui, key))
+		effects = ui_act(ui, keymap_find(ui_screen(ui), key)) | UI_DRAW;
+	ui_settle(ui);
+	return effects;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is below every screen: the status line, prompts and keys; and why a screen is empty. */
+#include <string.h>
+
+#include "filter.h"
+#include "fmt.h"
+#include "view.h"
+
+static void hint(struct pen *p, enum action a, const char *label)
+{
+	char key[16];
+	keymap_key_name(keymap_row(a)->keys[0], key);
+	if (p->x + canvas_width(key) + canvas_width(label) + 4 > p->end)
+		return;
+	pen_put(p, ROLE_HI, key);
+	pen_printf(p, ROLE_INACTIVE, " %s   ", label);
+}
+
+static void draw_hints(const struct ui *ui, struct pen *p)
+{
+	static const struct {
+		enum action a;
+		const char *label;
+	} hints[] = {
+		{ ACT_OPEN, "open" },
+		{ ACT_BACK, "back" },
+		{ ACT_NEXT_PANE, "tab" },
+		{ ACT_PAUSE, "pause" },
+		{ ACT_SORT_MENU, "sort" },
+		{ ACT_GROUP, "group" },
+		{ ACT_KERNEL, "kernel frames" },
+		{ ACT_BLOCKER, "blocker" },
+		{ ACT_FILTER, "filter" },
+		{ ACT_SEARCH, "search" },
+		{ ACT_SAVE, "save" },
+		{ ACT_COPY, "copy" },
+		{ ACT_HELP, "help" },
+	};
+	enum screen s = ui_screen(ui);
+	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
+		if (!(keymap_row(hints[i].a)->screens & 1u << s))
+			continue;
+		if (hints[i].a == ACT_BACK && ui->depth == 1)
+			continue;
+		hint(p, hints[i].a, hints[i].label);
+	}
+}
+
+/* One state that the user must not miss; false: nothing special. */
+static bool draw_state(const struct ui *ui, struct pen *p)
+{
+	const struct snapshot *s = ui->snap;
+	if (!s)
+		return false;
+	const char *status = snapshot_str(s, s->runtime.status);
+	if (s->runtime.target_gone) {
+		pen_printf(p, ROLE_ERR, "%s", *status ? status : "the target exited");
+		pen_printf(p, ROLE_FG, "  showing the last %s, frozen   ",
+			   text_dur(s->window_ns).s);
+		hint(p, ACT_SAVE, "save");
+		hint(p, ACT_QUIT_BACK, "quit");
+	} else if (ui->want.paused) {
+		pen_printf(p, ROLE_PAUSE, " PAUSED at %s ", text_clock(s, ui->at_ns, true).s);
+		pen_put(p, ROLE_FG, ui->opts.live ? "  still recording   " : "   ");
+		hint(p, ACT_PAUSE, ui->opts.live ? "back to live" : "go on");
+		hint(p, ACT_STEP_BACK, "step back");
+		hint(p, ACT_STEP_ON, "step on");
+	} else if (s->runtime.ended && !ui->opts.live) {
+		pen_put(p, ROLE_WARN, "End of trace.   ");
+		hint(p, ACT_START, "start");
+		hint(p, ACT_STEP_BACK, "step back");
+		hint(p, ACT_QUIT_BACK, "quit");
+	} else if (text_drops(s)) {
+		pen_printf(p, ROLE_ERR, "%s events lost", text_count(text_drops(s)).s);
+		pen_printf(p, ROLE_FG, " (%s)  rows that overlap are marked ~ and never H   ",
+			   text_dur(s->stats.lost_ns).s);
+	} else if (*status) {
+		pen_printf(p, ROLE_WARN, "%s", status);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void draw_fkeys(const struct ui *ui, struct canvas *c, int y)
+{
+	static const struct {
+		enum action a;
+		const char *label;
+	} names[] = {
+		{ ACT_HELP, "Help" },     { ACT_SEARCH, "Search" },  { ACT_FILTER, "Filter" },
+		{ ACT_GROUP, "Group" },   { ACT_SORT_MENU, "Sort" }, { ACT_MARK, "Mark" },
+		{ ACT_FOLLOW, "Follow" }, { ACT_SAVE, "Save" },      { ACT_QUIT, "Quit" },
+	};
+	struct pen p = { c, 1, y, c->w };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct key_row *row = keymap_row(names[i].a);
+		char key[16] = "";
+		for (int k = 0; k < KEYMAP_KEYS && row->keys[k]; k++)
+			if (row->keys[k] >= TK_F1 && row->keys[k] <= TK_F12)
+				keymap_key_name(row->keys[k], key);
+		if (!(row->screens & 1u << ui_screen(ui)) || !*key)
+			continue;
+		pen_put(&p, ROLE_HI, key);
+		pen_printf(&p, ROLE_INACTIVE, "%s ", names[i].label);
+	}
+}
+
+/* What the prompt expects, or what is wrong with it, under the place where it is wrong. */
+static void draw_prompt_help(const struct ui *ui, struct canvas *c, int y)
+{
+	const struct prompt *p = &ui->prompt;
+	char buf[512] = "Enter keep  Esc leave  ^U clear  ↑ earlier  keys:";
+	canvas_fill(c, 0, y, c->w, ROLE_FG, ' ');
+	if (*p->err.msg) {
+		int lead = canvas_width(prompt_label(p->kind)) + CC_MAX(p->err.pos, 0);
+		int x = CC_MAX(1, CC_MIN(lead, c->w - canvas_width(p->err.msg) - 4));
+		snprintf(buf, sizeof(buf), "%s%s", p->err.pos >= 0 ? "^ " : "", p->err.msg);
+		canvas_cut(c, x, y, c->w - x, ROLE_ERR, buf);
+		return;
+	}
+	for (unsigned int k = 0; k < FILTER_KEY_CNT; k++)
+		fmt_text(buf + strlen(buf), sizeof(buf) - strlen(buf), " %s", filter_key_name(k));
+	canvas_cut(c, 1, y, c->w - 1, ROLE_INACTIVE,
+		   p->kind == PROMPT_FILTER   ? buf
+		   : p->kind == PROMPT_SEARCH ? "Enter find  Esc leave   then n next, N previous"
+					      : "Enter go  Esc leave   12:04:31  +30s  -1m  50%");
+}
+
+void draw_foot(const struct ui *ui, struct canvas *c, const struct layout *l)
+{
+	struct pen p = { c, 1, l->status_y, c->w };
+	if (ui->prompt.kind != PROMPT_NONE) {
+		draw_prompt_help(ui, c, l->fkeys ? l->status_y + 1 : l->status_y - 1);
+		draw_prompt(ui, c, l->status_y);
+		return;
+	}
+	if (l->fkeys)
+		draw_fkeys(ui, c, l->status_y + 1);
+	if (ui->status[0])
+		canvas_cut(c, 1, l->status_y, c->w - 1, ui->status_bad ? ROLE_WARN : ROLE_FG,
+			   ui->status);
+	else if (!draw_state(ui, &p))
+		draw_hints(ui, &p);
+}
+
+/* ---- empty states ---- */
+
+void draw_empty(const struct ui *ui, struct canvas *c, int y)
+{
+	const struct snapshot *s = ui->snap;
+	char buf[320];
+	if (!s) {
+		canvas_text(c, 2, y + 1, c->w - 3, ROLE_FG, "Waiting for the first data.");
+		return;
+	}
+	if (s->total_cnt && !s->match_cnt) {
+		canvas_text(c, 2, y + 1, c->w - 3, ROLE_FG, "The filter lets no request through.");
+		canvas_text(c, 2, y + 2, c->w - 3, ROLE_INACTIVE, "c clears it, \\ changes it.");
+		return;
+	}
+	cc_ns seen = s->last_ns > s->first_ns ? s->last_ns - s->first_ns : 0;
+	snprintf(buf, sizeof(buf),
+		 "No finished request yet.  %s, %s sched events from %u threads, %u request ends.",
+		 text_dur(seen).s, text_count(s->stats.episodes).s, s->thread_cnt, s->total_cnt);
+	int n = canvas_wrap(c, 2, y + 1, c->w - 3, 3, ROLE_FG, buf);
+	if (s->target.tgid)
+		snprintf(buf, sizeof(buf),
+			 "Is traffic reaching pid %u?  Waits (2) and Threads (3) work without "
+			 "requests.",
+			 s->target.tgid);
+	else
+		snprintf(buf, sizeof(buf), "Waits (2) and Threads (3) work without requests.");
+	n += canvas_wrap(c, 2, y + 2 + n, c->w - 3, 3, ROLE_INACTIVE, buf);
+	for (uint32_t i = 0; i < s->note_cnt && i < 4; i++)
+		n += canvas_wrap(c, 2, y + 3 + n, c->w - 3, 2, ROLE_WARN,
+				 snapshot_str(s, s->notes[i]));
+}
+
+void draw_tiny(struct canvas *c)
+{
+	char buf[64];
+	snprintf(buf, sizeof(buf), "Terminal %dx%d: need %dx%d.", c->w, c->h, UI_MIN_W, UI_MIN_H);
+	canvas_text(c, 0, 0, c->w, ROLE_WARN, buf);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests: one row per request; the path of the selected one below. */
+#include <string.h>
+
+#include "view.h"
+
+enum col {
+	COL_ID,
+	COL_LAT,
+	COL_CPU,
+	COL_RUNQ,
+	COL_MIX,
+	COL_DOMINANT,
+	COL_SHARE,
+	COL_WOKEN,
+	COL_HELD,
+	COL_UNEXPLAINED,
+	COL_CONF,
+	COL_AGE,
+	COL_CONN,
+	COL_CNT
+};
+
+/* drop: what goes first on a narrow screen (0: never). Widths depend on the screen only, never on
+ * the rows, so that nothing jumps from one refresh to the next. */
+struct col_spec {
+	const char *title;
+	int min, max, drop;
+	bool right;
+	int sort; /* enum snap_sort shown here, -1: none */
+};
+static const struct col_spec specs[COL_CNT] = {
+	[COL_ID] = { "REQ", 8, 14, 0, false, -1 },
+	[COL_LAT] = { "LAT ms", 7, 7, 0, true, SORT_LATENCY },
+	[COL_CPU] = { "CPU%", 4, 4, 4, true, -1 },
+	[COL_RUNQ] = { "RUNQ%", 5, 5, 4, true, -1 },
+	[COL_MIX] = { "MIX", 10, 16, 5, false, -1 },
+	[COL_DOMINANT] = { "DOMINANT WAIT", 18, 60, 0, false, SORT_DOMINANT },
+	[COL_SHARE] = { "%", 3, 3, 8, true, -1 },
+	[COL_WOKEN] = { "WOKEN BY", 10, 18, 3, false, -1 },
+	[COL_HELD] = { "HELD BY", 10, 18, 2, false, -1 },
+	[COL_UNEXPLAINED] = { "?%", 3, 3, 7, true, SORT_UNEXPLAINED },
+	[COL_CONF] = { "CONF", 5, 5, 0, false, SORT_CONFIDENCE },
+	[COL_AGE] = { "AGE", 5, 5, 1, true, SORT_AGE },
+	[COL_CONN] = { "CONN", 14, 24, 6, false, -1 },
+};
+
+struct cols {
+	int x[COL_CNT], w[COL_CNT]; /* w 0: not shown */
+};
+
+#define ROW_LEAD 3 /* "> " and the mark */
+
+static void place_columns(int width, struct cols *ret)
+{
+	/* who gets the spare room, in this order, up to its max */
+	static const enum col grow[] = { COL_DOMINANT, COL_CONN, COL_WOKEN,
+					 COL_HELD,     COL_MIX,  COL_ID };
+	int first_cap = 26, used = ROW_LEAD;
+	for (int i = 0; i < COL_CNT; i++) {
+		ret->w[i] = specs[i].min;
+		used += specs[i].min + 1;
+	}
+	for (int drop = 1; drop <= 8 && used - 1 > width; drop++)
+		for (int i = 0; i < COL_CNT; i++)
+			if (specs[i].drop == drop) {
+				used -= ret->w[i] + 1;
+				ret->w[i] = 0;
+			}
+	int spare = width - (used - 1);
+	for (int round = 0; round < 2; round++)
+		for (size_t k = 0; k < ARRAY_SIZE(grow); k++) {
+			enum col i = grow[k];
+			int max = i == COL_DOMINANT && !round ? first_cap : specs[i].max;
+			int more = ret->w[i] ? CC_MAX(0, CC_MIN(spare, max - ret->w[i])) : 0;
+			ret->w[i] += more;
+			spare -= more;
+		}
+	int x = ROW_LEAD;
+	for (int i = 0; i < COL_CNT; i++) {
+		ret->x[i] = x;
+		x += ret->w[i] ? ret->w[i] + 1 : 0;
+	}
+}
+
+static void draw_titles(const struct ui *ui, struct canvas *c, const struct cols *cols, int y)
+{
+	for (int i = 0; i < COL_CNT; i++) {
+		char title[32];
+		if (!cols->w[i])
+			continue;
+		bool sorted = specs[i].sort == (int)ui->want.sort;
+		const char *arrow = !sorted ? "" : ui->want.ascending ? "▴" : "▾";
+		snprintf(title, sizeof(title), "%s%s", specs[i].title, arrow);
+		style st = sorted ? ROLE_HI : ROLE_TITLE;
+		if (specs[i].right)
+			canvas_right(c, cols->x[i], y, cols->w[i], st, title);
+		else
+			canvas_text(c, cols->x[i], y, cols->w[i], st, title);
+	}
+	if (cols->w[COL_MIX] >= 14)
+		canvas_right(c, cols->x[COL_MIX] + 4, y, cols->w[COL_MIX] - 4, ROLE_INACTIVE,
+			     "0------100");
+}
+
+/* "lock > disk fsync  cart_mutex": the first wait, what lies beneath it, and where. */
+static void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap_request *r,
+			  int x, int y, int w)
+{
+	const struct snap_dominant *d = &r->dominant, *root = &r->root;
+	const char *where = snapshot_str(s, d->resource);
+	bool deeper = root->ns && root->cls != d->cls && !wait_class_unexplained(root->cls);
+	struct pen p = { c, x, y, x + w };
+	if (!r->path_ok) {
+		pen_put(&p, ROLE_INACTIVE, "no path");
+		return;
+	}
+	if (!*where)
+		where = snapshot_str(s, d->site);
+	pen_put(&p, style_wait(d->cls), wait_class_name(d->cls));
+	if (deeper) {
+		pen_put(&p, ROLE_INACTIVE, ">");
+		pen_put(&p, style_wait(root->cls), wait_class_name(root->cls));
+		if (!*where)
+			where = snapshot_str(s, *snapshot_str(s, root->resource) ? root->resource
+										 : root->site);
+	}
+	pen_put(&p, ROLE_FG, " ");
+	canvas_fit(c, p.x, y, p.end - p.x, ROLE_FG, where);
+}
+
+static void draw_cells(struct canvas *c, const struct snapshot *s, const struct snap_request *r,
+		       const struct cols *cols, int y)
+{
+	cc_ns groups[9];
+	double lat = (double)CC_MAX(r->latency_ns, 1);
+	char mark = r->lost_inside ? '~' : ' ';
+	group_sums(r->class_ns, groups);
+#define AT(col) c, cols->x[col], y, cols->w[col]
+	canvas_fit(AT(COL_ID), ROLE_FG, snapshot_str(s, r->id_text));
+	canvas_right(AT(COL_LAT), ROLE_FG | CELL_BOLD, text_ms(r->latency_ns).s);
+	/* one glyph in the gap after the number: still running, or touched by a loss */
+	if (r->state == CC_RQS_IN_FLIGHT)
+		canvas_text(c, cols->x[COL_LAT] + cols->w[COL_LAT], y, 1, ROLE_WARN,
+			    c->ascii ? "+" : "…");
+	else
+		canvas_fill(c, cols->x[COL_LAT] + cols->w[COL_LAT], y, 1, ROLE_ERR,
+			    (unsigned char)mark);
+	canvas_right(AT(COL_CPU), ROLE_CPU, text_percent((double)groups[0] / lat).s);
+	canvas_right(AT(COL_RUNQ), ROLE_RUNQ, text_percent((double)groups[1] / lat).s);
+	draw_mix(AT(COL_MIX), groups, r->latency_ns);
+	draw_dominant(c, s, r, cols->x[COL_DOMINANT], y, cols->w[COL_DOMINANT]);
+	if (r->path_ok) {
+		canvas_printf(c, cols->x[COL_SHARE], y, cols->w[COL_SHARE], ROLE_FG, "%3.0f",
+			      r->dominant.share * 100);
+		canvas_right(AT(COL_UNEXPLAINED), r->unexplained_ns ? ROLE_OTHER : ROLE_INACTIVE,
+			     text_percent((double)r->unexplained_ns / lat).s);
+		canvas_text(AT(COL_CONF), style_conf(r->confidence), text_conf(r->confidence).s);
+	}
+	canvas_fit(AT(COL_WOKEN), ROLE_FG, snapshot_str(s, r->waker_text));
+	canvas_fit(AT(COL_HELD), ROLE_FG, snapshot_str(s, r->holder_text));
+	canvas_right(AT(COL_AGE), ROLE_INACTIVE,
+		     r->state == CC_RQS_IN_FLIGHT
+			     ? "now"
+			     : text_dur(s->now_ns > r->end
+						? (s->now_ns - r->end) / CC_S(1) * CC_S(1)
+						: 0)
+				       .s);
+	canvas_fit(AT(COL_CONN), ROLE_INACTIVE, snapshot_str(s, r->peer));
+#undef AT
+}
+
+static bool outside_window(const struct snapshot *s, const struct snap_request *r)
+{
+	return r->state != CC_RQS_IN_FLIGHT && s->window_ns && s->now_ns > s->window_ns &&
+	       r->end < s->now_ns - s->window_ns;
+}
+
+static void draw_row(const struct ui *ui, struct canvas *c, const struct cols *cols, int i, int y)
+{
+	const struct snapshot *s;
+	const struct snap_request *r = ui_row(ui, i, &s);
+	if (!r)
+		return;
+	draw_cells(c, s, r, cols, y);
+	if (s == ui->pin || outside_window(s, r))
+		canvas_add(c, 0, y, c->w, CELL_DIM);
+	if (ui_marked(ui, r->id))
+		canvas_fill(c, 2, y, 1, ROLE_HI, '*');
+	if (i == ui->pos[SCREEN_REQUESTS].row) {
+		canvas_fill(c, 1, y, 1, ROLE_HI, '>');
+		canvas_add(c, 0, y, c->w, CELL_SEL);
+		c->cur_x = 1;
+		c->cur_y = y;
+	}
+}
+
+static void draw_preview(const struct ui *ui, struct canvas *c, const struct layout *l)
+{
+	const struct snapshot *s;
+	const struct snap_request *r = ui_request(ui, &s);
+	struct pen p = { c, 1, l->preview_y, c->w };
+	canvas_fill(c, 0, l->preview_y, c->w, ROLE_DIV, 0x2500);
+	if (!r)
+		return;
+	pen_printf(&p, ROLE_TITLE, " %s ", snapshot_str(s, r->id_text));
+	pen_printf(&p, ROLE_FG, "%s %s ms ", snapshot_str(s, r->peer), text_ms(r->latency_ns).s);
+	int y = l->preview_y + 1, end = l->preview_y + l->preview_h;
+	y += canvas_wrap(c, 1, y, c->w - 2, c->w < 100 ? 2 : 1, ROLE_FG,
+			 snapshot_str(s, r->verdict));
+	uint32_t cnt;
+	request_pieces(s, r, &cnt);
+	int rows = CC_MIN(end - y - 1, (int)cnt + 1);
+	if (rows < 2)
+		return;
+	draw_path_rows(c, s, r, y, rows, 0, -1, 0);
+	if ((int)cnt > rows - 1)
+		canvas_printf(c, 1, y + rows, c->w - 2, ROLE_INACTIVE, "... %d more: Enter opens",
+			      (int)cnt - rows + 1);
+	else
+		draw_path_sum(c, s, r, y + rows);
+}
+
+static int requests_rows(const struct ui *ui) { return ui->snap ? (int)ui->order_cnt : 0; }
+
+static int requests_body(const struct ui *ui, const struct layout *l)
+{
+	(void)ui;
+	return l->body_h;
+}
+
+static void requests_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
+{
+	struct cols cols;
+	int rows = requests_rows(ui), top = ui->pos[SCREEN_REQUESTS].top;
+	draw_head(ui, c, l);
+	place_columns(c->w, &cols);
+	draw_titles(ui, c, &cols, l->cols_y);
+	if (!rows)
+		draw_empty(ui, c, l->body_y);
+	for (int i = 0; i < l->body_h && top + i < rows; i++)
+		draw_row(ui, c, &cols, top + i, l->body_y + i);
+	if (l->preview_h && rows)
+		draw_preview(ui, c, l);
+}
+
+static bool requests_match(const struct ui *ui, int row, const char *needle)
+{
+	const struct snapshot *s;
+	const struct snap_request *r = ui_row(ui, row, &s);
+	if (!r)
+		return false;
+	const cc_str in[] = { r->id_text,           r->peer,
+			      r->up_peer,           r->dominant.site,
+			      r->dominant.resource, r->root.site,
+			      r->root.resource,     r->waker_text,
+			      r->holder_text,       r->task.comm };
+	for (size_t i = 0; i < ARRAY_SIZE(in); i++)
+		if (text_has(snapshot_str(s, in[i]), needle))
+			return true;
+	return text_has(wait_class_name(r->dominant.cls), needle) ||
+	       text_has(wait_class_name(r->root.cls), needle);
+}
+
+const struct view_ops view_requests = {
+	.rows = requests_rows,
+	.body = requests_body,
+	.draw = requests_draw,
+	.match = requests_match,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits: where the time of all requests of the window went, in groups; slow against typical. */
+#include <string.h>
+
+#include "view.h"
+
+static const char *group_name(const struct ui *ui)
+{
+	static const char *const names[] = { "class", "site", "resource", "waker", "holder" };
+	return ui->blame ? "blame" : names[ui->want.group % ARRAY_SIZE(names)];
+}
+
+static int waits_rows(const struct ui *ui)
+{
+	if (!ui->snap)
+		return 0;
+	return (int)(ui->blame ? ui->snap->blame_cnt : ui->snap->wait_cnt);
+}
+
+static int waits_body(const struct ui *ui, const struct layout *l)
+{
+	(void)ui;
+	return CC_MAX(l->body_h - 2, 1);
+}
+
+/* What tells a row from the others in this grouping: the first that is not empty. */
+static const char *wait_label(const struct snapshot *s, const struct snap_wait *w)
+{
+	const cc_str from[] = { w->holder, w->waker, w->resource, w->site };
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
+		if (*snapshot_str(s, from[i]))
+			return snapshot_str(s, from[i]);
+	return "";
+}
+
+static void draw_share(struct canvas *c, int x, int y, int w, double share, style st)
+{
+	int n = (int)(CC_MAX(0.0, CC_MIN(share, 1.0)) * w + 0.5);
+	canvas_fill(c, x, y, n, st, 0x2588);
+	canvas_fill(c, x + n, y, w - n, ROLE_DIV | CELL_DIM, 0xb7);
+}
+
+struct wait_cols {
+	int label_w, total_x, req_x, p50_x, p99_x, share_x, share_w, conf_x, if_x;
+};
+
+/* Right to left: the label gets what is left. Narrow screens lose what-if, bar, p50. */
+static struct wait_cols place(int w)
+{
+	struct wait_cols p = { 0 };
+	int x = w - 1;
+	p.if_x = w >= 90 ? (x -= 9) : 0;
+	p.conf_x = w >= 60 ? (x -= 6) : 0;
+	p.share_w = w >= 100 ? 14 : w >= 70 ? 8 : 0;
+	x -= p.share_w + 5;
+	p.share_x = x;
+	p.p99_x = x -= 8;
+	p.p50_x = w >= 60 ? (x -= 8) : 0;
+	p.req_x = w >= 50 ? (x -= 7) : 0;
+	p.total_x = x -= 9;
+	p.label_w = CC_MAX(x - 18, 0);
+	return p;
+}
+
+static void draw_wait(struct canvas *c, const struct snapshot *s, const struct snap_wait *w, int y)
+{
+	struct wait_cols p = place(c->w);
+	canvas_fit(c, 3, y, 13, style_wait(w->cls), wait_class_name(w->cls));
+	canvas_fit(c, 17, y, p.label_w, ROLE_FG, wait_label(s, w));
+	canvas_right(c, p.total_x, y, 8, ROLE_FG | CELL_BOLD, text_dur(w->total_ns).s);
+	if (p.req_x)
+		canvas_right(c, p.req_x, y, 6, ROLE_FG, text_count(w->requests).s);
+	if (p.p50_x)
+		canvas_right(c, p.p50_x, y, 7, ROLE_FG, text_dur(w->p50_ns).s);
+	canvas_right(c, p.p99_x, y, 7, ROLE_FG, text_dur(w->p99_ns).s);
+	draw_share(c, p.share_x, y, p.share_w, w->share, style_wait(w->cls));
+	canvas_right(c, p.share_x + p.share_w, y, 4, ROLE_FG, text_percent(w->share).s);
+	if (p.conf_x)
+		canvas_text(c, p.conf_x, y, 5, style_conf(w->confidence),
+			    text_conf(w->confidence).s);
+	if (p.if_x && w->what_if_ns)
+		canvas_right(c, p.if_x, y, 8, ROLE_INACTIVE, text_dur(w->what_if_ns).s);
+}
+
+static void draw_titles(const struct ui *ui, struct canvas *c, int y)
+{
+	struct wait_cols p = place(c->w);
+	char by[32];
+	if (ui->blame) {
+		canvas_text(c, 3, y, 40, ROLE_TITLE, "WHO WAITED");
+		canvas_text(c, c->w / 2 - 6, y, 40, ROLE_TITLE, "BECAUSE OF");
+		canvas_right(c, c->w - 10, y, 9, ROLE_TITLE, "TOTAL");
+		return;
+	}
+	snprintf(by, sizeof(by), "BY %s%s", group_name(ui), ui->want.root_causes ? ", root" : "");
+	canvas_text(c, 3, y, 13, ROLE_TITLE, "CLASS");
+	canvas_cut(c, 17, y, p.label_w, ROLE_HI, by);
+	canvas_right(c, p.total_x, y, 8, ROLE_TITLE, "TOTAL");
+	if (p.req_x)
+		canvas_right(c, p.req_x, y, 6, ROLE_TITLE, "REQ");
+	if (p.p50_x)
+		canvas_right(c, p.p50_x, y, 7, ROLE_TITLE, "P50");
+	canvas_right(c, p.p99_x, y, 7, ROLE_TITLE, "P99");
+	canvas_right(c, p.share_x, y, p.share_w + 4, ROLE_TITLE, "SHARE%");
+	if (p.conf_x)
+		canvas_text(c, p.conf_x, y, 5, ROLE_TITLE, "CONF");
+	if (p.if_x)
+		canvas_right(c, p.if_x, y, 8, ROLE_TITLE, "SAVES ≤");
+}
+
+static void draw_blame(struct canvas *c, const struct snapshot *s, const struct snap_blame *b,
+		       int y)
+{
+	int mid = c->w / 2 - 6;
+	canvas_fit(c, 3, y, mid - 18, ROLE_FG, snapshot_str(s, b->victim));
+	canvas_fit(c, mid - 14, y, 13, style_wait(b->cls), wait_class_name(b->cls));
+	canvas_fit(c, mid, y, c->w - mid - 11, ROLE_FG, snapshot_str(s, b->culprit));
+	canvas_right(c, c->w - 10, y, 9, ROLE_FG | CELL_BOLD, text_dur(b->total_ns).s);
+}
+
+/* "slow against typical: lock +41.0ms  upstream +0.2ms", largest first as the owner gave them. */
+static void draw_slow(struct canvas *c, const struct snapshot *s, int y)
+{
+	struct pen p = { c, 1, y, c->w };
+	pen_put(&p, ROLE_INACTIVE, "slow against typical  ");
+	for (uint32_t i = 0; i < s->slow_cnt; i++) {
+		const struct snap_slow_typical *t = &s->slow[i];
+		int64_t delta = (int64_t)t->slow_ns - (int64_t)t->typical_ns;
+		struct text d = text_delta(delta);
+		const char *name = wait_class_name(t->cls);
+		if (p.x + canvas_width(name) + canvas_width(d.s) + 3 > p.end)
+			return;
+		pen_printf(&p, style_wait(t->cls), "%s ", name);
+		pen_printf(&p, ROLE_FG, "%s  ", d.s);
+	}
+}
+
+static void waits_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
+{
+	const struct snapshot *s = ui->snap;
+	int rows = waits_rows(ui), top = ui->pos[SCREEN_WAITS].top, body = waits_body(ui, l);
+	draw_head(ui, c, l);
+	draw_titles(ui, c, l->cols_y);
+	if (!rows && !(s && s->total_cnt))
+		draw_empty(ui, c, l->body_y);
+	else if (!rows)
+		canvas_text(c, 3, l->body_y, c->w - 4, ROLE_INACTIVE, "nothing in this grouping");
+	for (int i = 0; i < body && top + i < rows; i++) {
+		int y = l->body_y + i;
+		if (ui->blame)
+			draw_blame(c, s, &s->blame[top + i], y);
+		else
+			draw_wait(c, s, &s->waits[top + i], y);
+		if (top + i != ui->pos[SCREEN_WAITS].row)
+			continue;
+		canvas_fill(c, 1, y, 1, ROLE_HI, '>');
+		canvas_add(c, 0, y, c->w, CELL_SEL);
+		c->cur_x = 1;
+		c->cur_y = y;
+	}
+	if (s && s->slow_cnt)
+		draw_slow(c, s, l->status_y - 1);
+}
+
+static bool waits_match(const struct ui *ui, int row, const char *needle)
+{
+	const struct snapshot *s = ui->snap;
+	if (ui->blame)
+		return text_has(snapshot_str(s, s->blame[row].victim), needle) ||
+		       text_has(snapshot_str(s, s->blame[row].culprit), needle);
+	return text_has(wait_class_name(s->waits[row].cls), needle) ||
+	       text_has(wait_label(s, &s->waits[row]), needle);
+}
+
+const struct view_ops view_waits = {
+	.rows = waits_rows,
+	.body = waits_body,
+	.draw = waits_draw,
+	.match = waits_match,
+};
