@@ -158,7 +158,7 @@ static __always_inline void task_in(struct task_struct *p, struct cpu_state *c, 
 		flags |= CC_EP_CLAMPED;
 		cnt_add(CC_CNT_CLAMPED, 1);
 	}
-	c->sched_events++;
+	cnt_add(CC_CNT_SCHED_EVENTS, 1);
 	slow = is_slow(st, now);
 	if (!sum_short(st, now)) {
 		task_short_flush(p, st, now);

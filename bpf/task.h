@@ -67,7 +67,6 @@ struct occupant {
 struct cpu_state {
 	__u64 since;     /* the running task's in, any task */
 	__u64 clock_off; /* CLOCK_MONOTONIC - rq clock */
-	__u64 sched_events;
 	__u64 slow;       /* the task just switched in has an EXTRA to tell: look at its storage */
 	__u64 hrtimer_fn; /* the expired timer's function while it runs; 0: none */
 	__u64 timer_fn;

@@ -32,6 +32,11 @@ struct loader_target {
 	bool told; /* its TARGET record is out */
 };
 
+struct rec_buf { /* records one after another; zero is empty. See iter.h */
+	unsigned char *data;
+	size_t len, cap;
+};
+
 struct loader {
 	struct cc_source source; /* first */
 	struct loader_opts o;    /* defaults filled in; pids, ports, comm are not kept */
@@ -42,13 +47,16 @@ struct loader {
 	size_t target_cnt, target_cap;
 	enum loader_stack_tier stack_tier;
 	enum loader_req_tier req_tier;
-	int iter_task_fd; /* links of the task iterator, see iter.c */
-	int stats_fd;     /* BPF_ENABLE_STATS; -1: off */
-	cc_ns next_tick;
+	bool iter_sleepable; /* the task iterator can read user stacks */
+	int stats_fd;        /* BPF_ENABLE_STATS; -1: off */
+	cc_ns next_tick, last_drain;
+	cc_ns full_at; /* start of the last drain that left nothing behind: the watermark's base */
 	cc_ns losses_seen;        /* when the losses were last read */
 	struct cc_bpf_loss *lost; /* sums at that time, by record kind */
+	struct rec_buf head;      /* what was there before attach; given by the first poll */
 	uint64_t records, fill_max;
-	bool started; /* the head of the stream is out */
+	bool started;  /* the head of the stream is out */
+	bool seed_due; /* targets came whose threads have no storage yet */
 	bool stopped;
 };
 
@@ -62,8 +70,7 @@ cc_ns loader_now(void);
  * 0, 1 if it was known, -ESRCH, -E2BIG, -ENOMEM. */
 int loader_target_add(struct loader *l, uint32_t tgid, uint32_t parent, uint32_t flags);
 
-/* ---- the socket side: src/bpf_loader/sock_*.c --------------------------------------------------
- */
+/* ---- the socket side: src/bpf_loader/sock_*.c --------------------------------------------- */
 
 /*
  * The processes that listen on @ports (TCP, any family, in their own network namespace), without

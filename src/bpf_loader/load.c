@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load.h"
+#include "targets.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "criticast.skel.h"
+
+#define STOLEN_MIN_NS 100000u
+#define CONTROL_BYTES (1u << 20)
+/* Snapshots per CPU and 20 ms: what user space can unwind in about 5 % of a core. */
+#define SNAP_BURST 48u
+
+void loader_err(struct cc_err *err, const char *fmt, ...)
+{
+	va_list ap;
+	if (!err)
+		return;
+	err->pos = -1;
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+}
+
+/* ---- what this kernel has ------------------------------------------------------------------- */
+
+bool load_has_tracepoint(const struct btf *kernel, const char *name)
+{
+	char type[80];
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	return btf__find_by_name_kind(kernel, type, BTF_KIND_TYPEDEF) > 0;
+}
+
+/* Does sched_switch tell prev_state? Added as fourth argument in 5.18 (fa2c3254d7cf). */
+static bool has_prev_state(const struct btf *kernel)
+{
+	int id = btf__find_by_name_kind(kernel, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(kernel, (__u32)id) : NULL;
+	if (t)
+		t = btf__type_by_id(kernel, t->type); /* pointer */
+	if (t)
+		t = btf__type_by_id(kernel,
+				    t->type); /* to a function: context, then the arguments */
+	return t && btf_is_func_proto(t) && btf_vlen(t) >= 5;
+}
+
+void load_functions(uint64_t fn[CC_BPF_FN_CNT])
+{
+#define X(name) #name,
+	static const char *const names[] = { CC_BPF_FUNCTIONS(X) };
+#undef X
+	char line[512], name[256];
+	unsigned long long addr;
+	memset(fn, 0, CC_BPF_FN_CNT * sizeof(*fn));
+	FILE *f = fopen("/proc/kallsyms", "re");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %*c %255s", &addr, name) != 2)
+			continue;
+		for (size_t i = 0; i < CC_BPF_FN_CNT; i++)
+			if (!strcmp(name, names[i]))
+				fn[i] = addr;
+	}
+	fclose(f);
+}
+
+/* ---- one try -------------------------------------------------------------------------------- */
+
+static uint64_t ring_size(uint64_t want)
+{
+	uint64_t bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	while (bytes < want && bytes < (1ull << 31))
+		bytes *= 2;
+	return bytes;
+}
+
+static void set_config(struct loader *l, const struct btf *kernel)
+{
+	/* .rodata is const volatile for the programs only */
+	struct cc_bpf_config *c = (struct cc_bpf_config *)&l->skel->rodata->cfg;
+	*c = (struct cc_bpf_config){
+		.min_block_ns = l->o.min_block_ns,
+		.stack_min_ns = l->o.stack_min_ns,
+		.stolen_min_ns = STOLEN_MIN_NS,
+		.events_quarter = l->o.ring_bytes / 4,
+		.control_quarter = CONTROL_BYTES / 4,
+		.sample_n = l->o.sample_n,
+		.snap_bytes = l->o.snap_bytes,
+		.stack_tier = l->stack_tier,
+		.req_tier = l->req_tier,
+		.self_tgid = (__u32)getpid(),
+		.has_prev_state = has_prev_state(kernel),
+		.follow = l->o.follow,
+		.snap_burst = SNAP_BURST,
+		.has_task_kfunc =
+			btf__find_by_name_kind(kernel, "bpf_task_from_vpid", BTF_KIND_FUNC) > 0,
+	};
+	load_functions((uint64_t *)c->fn);
+}
+
+/* Switches off what this kernel or tier has no use for. */
+static void choose_programs(struct loader *l, const struct btf *kernel)
+{
+	struct criticast *s = l->skel;
+	struct {
+		struct bpf_program *prog;
+		const char *tracepoint;
+	} optional[] = {
+		{ s->progs.hrtimer_expire_entry, "hrtimer_expire_entry" },
+		{ s->progs.hrtimer_expire_exit, "hrtimer_expire_exit" },
+		{ s->progs.timer_expire_entry, "timer_expire_entry" },
+		{ s->progs.timer_expire_exit, "timer_expire_exit" },
+		{ s->progs.tcp_retransmit_skb, "tcp_retransmit_skb" },
+		{ s->progs.sched_migrate_task, "sched_migrate_task" },
+		{ s->progs.task_rename, "task_rename" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
+		if (!load_has_tracepoint(kernel, optional[i].tracepoint))
+			bpf_program__set_autoload(optional[i].prog, false);
+	bool keeps = l->stack_tier == LOADER_STACK_WAKING || l->stack_tier == LOADER_STACK_EAGER;
+	bpf_map__set_autocreate(s->maps.snaps, keeps);
+	if (l->stack_tier != LOADER_STACK_LATE)
+		bpf_program__set_autoload(s->progs.sched_exit_tp, false);
+	bpf_program__set_autoload(s->progs.open_task_sleepable, l->iter_sleepable);
+	bpf_program__set_autoload(s->progs.open_task, !l->iter_sleepable);
+}
+
+static int try_load(struct loader *l, const struct btf *kernel, struct cc_err *err)
+{
+	l->skel = criticast__open();
+	if (!l->skel)
+		return -errno;
+	set_config(l, kernel);
+	choose_programs(l, kernel);
+	int ret = bpf_map__set_max_entries(l->skel->maps.events, (__u32)l->o.ring_bytes);
+	if (!ret)
+		ret = bpf_map__set_max_entries(l->skel->maps.control, CONTROL_BYTES);
+	if (!ret)
+		ret = sock_prepare(l, err);
+	((struct cc_bpf_config *)&l->skel->rodata->cfg)->req_tier = l->req_tier;
+	if (!ret)
+		ret = criticast__load(l->skel);
+	if (!ret)
+		return 0;
+	sock_done(l);
+	criticast__destroy(l->skel);
+	l->skel = NULL;
+	return ret;
+}
+
+/* ---- tiers ---------------------------------------------------------------------------------- */
+
+static bool tier_possible(enum loader_stack_tier t, const struct btf *kernel)
+{
+	return t != LOADER_STACK_LATE || load_has_tracepoint(kernel, "sched_exit_tp");
+}
+
+/* Tries the tiers from the best on, each with the sleepable iterator (5.18) and without. */
+static int load_best(struct loader *l, const struct btf *kernel, struct cc_err *err)
+{
+	static const enum loader_stack_tier order[] = { LOADER_STACK_LATE, LOADER_STACK_EAGER,
+							LOADER_STACK_NONE };
+	bool automatic = l->o.stack_tier == LOADER_STACK_AUTO;
+	size_t cnt = automatic ? ARRAY_SIZE(order) : 1;
+	int ret = -EOPNOTSUPP;
+	for (size_t i = 0; i < cnt && ret; i++) {
+		l->stack_tier = automatic ? order[i] : l->o.stack_tier;
+		if (!tier_possible(l->stack_tier, kernel))
+			continue;
+		for (int sleepable = 1; sleepable >= 0 && ret; sleepable--) {
+			l->iter_sleepable = sleepable;
+			ret = try_load(l, kernel, err);
+			if (ret == -EPERM || ret == -ENOMEM)
+				return ret; /* no other tier would help */
+		}
+	}
+	return ret;
+}
+
+/* Writes the names of the capabilities this process lacks of those tracing needs. */
+static bool missing_caps(char *buf, size_t len)
+{
+	static const struct {
+		cap_value_t cap;
+		const char *name;
+	} need[] = { { CAP_BPF, "CAP_BPF" }, { CAP_PERFMON, "CAP_PERFMON" } };
+	cap_flag_value_t has = CAP_CLEAR;
+	bool any = false;
+	cap_t caps = cap_get_proc();
+	buf[0] = 0;
+	if (!caps)
+		return false;
+	if (!cap_get_flag(caps, CAP_SYS_ADMIN, CAP_EFFECTIVE, &has) && has == CAP_SET)
+		goto out; /* includes both */
+	for (size_t i = 0; i < ARRAY_SIZE(need); i++)
+		if (cap_get_flag(caps, need[i].cap, CAP_EFFECTIVE, &has) || has != CAP_SET) {
+			size_t at = strlen(buf);
+			snprintf(buf + at, len - at, "%s%s", any ? " and " : "", need[i].name);
+			any = true;
+		}
+out:
+	cap_free(caps);
+	return any;
+}
+
+static int explain(struct loader *l, int ret, struct cc_err *err)
+{
+	char caps[64];
+	if (missing_caps(caps, sizeof(caps))) {
+		loader_err(err,
+			   "cannot load kernel programs: no %s; run as root, or give the program "
+			   "the right: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep "
+			   "<criticast>",
+			   caps);
+		return -EPERM;
+	}
+	if (err && err->msg[0])
+		return ret;
+	if (ret == -EPERM) {
+		loader_err(err,
+			   "cannot load kernel programs: the kernel refuses bpf() even with the "
+			   "capabilities (lockdown or a container's seccomp); see `criticast env`");
+		return ret;
+	}
+	if (ret == -ENOMEM) {
+		loader_err(err,
+			   "cannot load kernel programs: out of memory; a smaller --ring may help");
+		return ret;
+	}
+	loader_err(err, "cannot load kernel programs in stack tier %d: %s; see `criticast env`",
+		   (int)l->stack_tier, strerror(-ret));
+	return -EOPNOTSUPP;
+}
+
+/* The scheduler's programs, in the order of attaching: wakes first, so that no switch-in is seen
+ * whose wake was not. */
+static int attach_all(struct loader *l, struct cc_err *err)
+{
+	struct criticast *s = l->skel;
+	struct {
+		struct bpf_program *prog;
+		struct bpf_link **link;
+	} all[] = {
+#define P(name) { s->progs.name, &s->links.name }
+		P(hrtimer_expire_entry), P(hrtimer_expire_exit), P(timer_expire_entry),
+		P(timer_expire_exit),    P(tcp_retransmit_skb),  P(sched_process_fork),
+		P(sched_process_exec),   P(sched_process_exit),  P(task_rename),
+		P(sched_waking),         P(sched_exit_tp),       P(sched_switch),
+		P(sched_migrate_task),
+#undef P
+	};
+	int ret = sock_attach(l, err);
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(all); i++) {
+		if (!bpf_program__autoload(all[i].prog))
+			continue;
+		*all[i].link = bpf_program__attach(all[i].prog);
+		if (*all[i].link)
+			continue;
+		ret = -errno;
+		loader_err(err, "cannot attach to %s: %s; see `criticast env`",
+			   bpf_program__section_name(all[i].prog), strerror(-ret));
+	}
+	return ret;
+}
+
+int load_programs(struct loader *l, const struct loader_opts *asked, struct cc_err *err)
+{
+	libbpf_set_print(NULL); /* errors are told in @err, once */
+	l->o.ring_bytes = ring_size(l->o.ring_bytes);
+	struct btf *kernel = btf__load_vmlinux_btf();
+	if (!kernel) {
+		loader_err(err, "this kernel has no BTF (/sys/kernel/btf/vmlinux); it needs "
+				"CONFIG_DEBUG_INFO_BTF=y");
+		return -EOPNOTSUPP;
+	}
+	int ret = load_best(l, kernel, err);
+	btf__free(kernel);
+	if (ret)
+		return explain(l, ret, err);
+	ret = targets_add_asked(l, asked, err);
+	if (!ret)
+		ret = attach_all(l, err);
+	return ret;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats.h"
+
+#include "rings.h"
+#include "stream.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "criticast.skel.h"
+
+enum { RING_CONTROL, RING_EVENTS }; /* in the order of rings_add() */
+
+static int prog_info(const struct bpf_program *p, struct bpf_prog_info *ret)
+{
+	__u32 len = sizeof(*ret);
+	int fd = bpf_program__fd(p);
+	memset(ret, 0, sizeof(*ret));
+	if (fd < 0)
+		return -ENOENT;
+	return bpf_obj_get_info_by_fd(fd, ret, &len) ? -errno : 0;
+}
+
+uint64_t stats_recursion_misses(struct loader *l)
+{
+	struct bpf_prog_info info;
+	struct bpf_program *p;
+	uint64_t sum = 0;
+	bpf_object__for_each_program(p, l->skel->obj) if (!prog_info(p, &info)) sum +=
+		info.recursion_misses;
+	return sum;
+}
+
+int loader_stats(struct cc_source *s, struct loader_stats *ret)
+{
+	struct loader *l = (struct loader *)s;
+	struct bpf_program *p;
+	struct loader_stats v = {
+		.stack_tier = l->stack_tier,
+		.req_tier = l->req_tier,
+		.ring_fill_max = l->fill_max,
+		.records = l->records,
+	};
+	_Static_assert(sizeof(v.counters) == CC_BPF_CNT_MAX * sizeof(v.counters[0]), "one each");
+	int err = stream_read_counters(l, v.counters);
+	if (err)
+		return err;
+	v.ring_fill = rings_fill(l->rings, RING_EVENTS, &v.ring_bytes);
+	v.control_fill = rings_fill(l->rings, RING_CONTROL, &v.control_bytes);
+	for (size_t i = 0; i < l->target_cnt; i++)
+		v.target_cnt += !l->targets[i].gone;
+	bpf_object__for_each_program(p, l->skel->obj) v.prog_cnt += bpf_program__fd(p) >= 0;
+	*ret = v;
+	return 0;
+}
+
+int loader_prog_stats(struct cc_source *s, struct loader_prog_stats *ret, uint32_t max)
+{
+	struct loader *l = (struct loader *)s;
+	struct bpf_prog_info info;
+	struct bpf_program *p;
+	uint32_t cnt = 0;
+	bpf_object__for_each_program(p, l->skel->obj)
+	{
+		if (cnt == max)
+			break;
+		int err = prog_info(p, &info);
+		if (err && err != -ENOENT)
+			return err;
+		ret[cnt++] = (struct loader_prog_stats){
+			.name = bpf_program__name(p),
+			.section = bpf_program__section_name(p),
+			.attached = !err,
+			.run_cnt = info.run_cnt,
+			.run_time_ns = info.run_time_ns,
+			.recursion_misses = info.recursion_misses,
+			.insn_cnt = (uint32_t)(info.xlated_prog_len / 8),
+		};
+	}
+	return (int)cnt;
+}
+
+int loader_count_runs(struct cc_source *s)
+{
+	struct loader *l = (struct loader *)s;
+	if (l->stats_fd >= 0)
+		return 0;
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (fd < 0)
+		return -errno;
+	l->stats_fd = fd;
+	return 0;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stats: what the kernel programs cost and how full the rings are; see loader_stats() in loader.h.
+ */
+#ifndef CC_STATS_H
+#define CC_STATS_H
+
+#include "loader_int.h"
+
+/* Runs that the kernel skipped because the program was running already, over all programs. */
+uint64_t stats_recursion_misses(struct loader *l);
+
+#endif

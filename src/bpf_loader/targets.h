@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* targets: which processes are traced, found by /proc and kept apart from reused pids by pidfds. */
+#ifndef CC_TARGETS_H
+#define CC_TARGETS_H
+
+#include "loader_int.h"
+
+/*
+ * Adds what @o asks for: --pid with all descendants, the listeners of --port, the processes named
+ * --comm. Called before attach, so that forks from then on are followed by the programs, and again
+ * after it (targets_add_children) for children born between.
+ * Returns 0, -ESRCH, -EINVAL (nothing asked for), -E2BIG, -ENOMEM; @err says what.
+ */
+CC_NODISCARD int targets_add_asked(struct loader *l, const struct loader_opts *o,
+				   struct cc_err *err);
+
+/* Adds descendants of all targets that are not known yet. Returns how many, or -errno. */
+CC_NODISCARD int targets_add_children(struct loader *l);
+
+/* Looks which targets have exited. Returns how many are left. */
+size_t targets_alive(struct loader *l);
+
+struct loader_target *targets_find(struct loader *l, uint32_t tgid);
+
+void targets_done(struct loader *l);
+
+#endif
