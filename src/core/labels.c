@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "snap_names.h"
+#include "labels.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static uint64_t reqid_key(struct cc_reqid id)
 }
 
 /* Two ids may have one key: the later one is found at the next free. */
-static void index_request(struct names *n, uint32_t idx)
+static void index_request(struct labels *n, uint32_t idx)
 {
 	uint64_t key = reqid_key(n->reqs[idx]->id);
 	uint32_t at;
@@ -25,7 +25,7 @@ static void index_request(struct names *n, uint32_t idx)
 		n->err = -ENOMEM;
 }
 
-int names_init(struct names *n, const struct engine *e)
+int labels_init(struct labels *n, const struct engine *e)
 {
 	memset(n, 0, sizeof(*n));
 	n->e = e;
@@ -36,7 +36,7 @@ int names_init(struct names *n, const struct engine *e)
 	return n->err;
 }
 
-void names_done(struct names *n)
+void labels_done(struct labels *n)
 {
 	strpool_done(&n->pool);
 	map_done(&n->mem, &n->sites);
@@ -48,9 +48,9 @@ void names_done(struct names *n)
 	vec_done(&n->mem, &n->frames);
 }
 
-int names_err(const struct names *n) { return n->err ? n->err : n->pool.err; }
+int labels_err(const struct labels *n) { return n->err ? n->err : n->pool.err; }
 
-const struct cc_request *names_request(const struct names *n, struct cc_reqid id)
+const struct cc_request *labels_request(const struct labels *n, struct cc_reqid id)
 {
 	uint32_t at;
 
@@ -61,7 +61,7 @@ const struct cc_request *names_request(const struct names *n, struct cc_reqid id
 	return NULL;
 }
 
-static cc_str keep(struct names *n, struct map *m, uint64_t key, cc_str name)
+static cc_str keep(struct labels *n, struct map *m, uint64_t key, cc_str name)
 {
 	if (map_put(&n->mem, m, key, name + 1))
 		n->err = -ENOMEM;
@@ -70,7 +70,7 @@ static cc_str keep(struct names *n, struct map *m, uint64_t key, cc_str name)
 
 /* ---- tasks ---- */
 
-static cc_str comm_of(struct names *n, uint32_t tid, cc_ns at)
+static cc_str comm_of(struct labels *n, uint32_t tid, cc_ns at)
 {
 	struct engine_task t;
 
@@ -79,12 +79,12 @@ static cc_str comm_of(struct names *n, uint32_t tid, cc_ns at)
 	return strpool_add(&n->pool, t.comm, strnlen(t.comm, CC_COMM_LEN));
 }
 
-struct snap_task names_task(struct names *n, uint32_t tid, uint32_t tgid, cc_ns at)
+struct snap_task labels_task(struct labels *n, uint32_t tid, uint32_t tgid, cc_ns at)
 {
 	return (struct snap_task){ tid, tgid, comm_of(n, tid, at) };
 }
 
-cc_str names_task_label(struct names *n, uint32_t tid, cc_ns at)
+cc_str labels_task_label(struct labels *n, uint32_t tid, cc_ns at)
 {
 	uint32_t kept = map_get(&n->tasks, tid);
 
@@ -97,7 +97,7 @@ cc_str names_task_label(struct names *n, uint32_t tid, cc_ns at)
 			 : strpool_addf(&n->pool, "tid %u", tid));
 }
 
-cc_str names_waker(struct names *n, const struct cc_piece *p)
+cc_str labels_waker(struct labels *n, const struct cc_piece *p)
 {
 #define X(id, name) name,
 	static const char *const kinds[CC_WAKER_CNT] = { CC_WAKERS(X) };
@@ -105,7 +105,7 @@ cc_str names_waker(struct names *n, const struct cc_piece *p)
 	bool task = p->waker_kind == CC_WAKER_TASK || p->waker_kind == CC_WAKER_KTHREAD;
 
 	if (task && p->waker_tid)
-		return names_task_label(n, p->waker_tid, p->end);
+		return labels_task_label(n, p->waker_tid, p->end);
 	if (p->waker_kind >= CC_WAKER_CNT)
 		return 0;
 	const char *kind = kinds[p->waker_kind];
@@ -113,14 +113,14 @@ cc_str names_waker(struct names *n, const struct cc_piece *p)
 	return strpool_add(&n->pool, kind, strlen(kind));
 }
 
-cc_str names_holder(struct names *n, const struct cc_piece *p)
+cc_str labels_holder(struct labels *n, const struct cc_piece *p)
 {
-	return names_task_label(n, p->holder_tid, p->end);
+	return labels_task_label(n, p->holder_tid, p->end);
 }
 
 /* ---- requests ---- */
 
-cc_str names_reqid(struct names *n, struct cc_reqid id)
+cc_str labels_reqid(struct labels *n, struct cc_reqid id)
 {
 	char text[FMT_LEN];
 	size_t len = fmt_reqid(text, sizeof(text), id);
@@ -128,9 +128,9 @@ cc_str names_reqid(struct names *n, struct cc_reqid id)
 	return strpool_add(&n->pool, text, len);
 }
 
-cc_str names_kind(struct names *n, struct cc_reqid id)
+cc_str labels_kind(struct labels *n, struct cc_reqid id)
 {
-	const struct cc_request *r = names_request(n, id);
+	const struct cc_request *r = labels_request(n, id);
 
 	if (!r)
 		return strpool_addf(&n->pool, "another request");
@@ -172,7 +172,7 @@ static bool is_plumbing(const char *module, size_t len)
 	return false;
 }
 
-static cc_str frame_text(struct names *n, const struct engine_frame *f, uint64_t ip)
+static cc_str frame_text(struct labels *n, const struct engine_frame *f, uint64_t ip)
 {
 	const char *base = f->module;
 	size_t len = f->module_len;
@@ -192,7 +192,7 @@ static cc_str frame_text(struct names *n, const struct engine_frame *f, uint64_t
 			    (unsigned long long)f->module_off);
 }
 
-static struct engine_frame frame_of(const struct names *n, uint32_t tgid, uint64_t ip)
+static struct engine_frame frame_of(const struct labels *n, uint32_t tgid, uint64_t ip)
 {
 	struct engine_frame f = { 0 };
 
@@ -200,7 +200,7 @@ static struct engine_frame frame_of(const struct names *n, uint32_t tgid, uint64
 	return f;
 }
 
-static cc_str find_site(struct names *n, uint64_t ustack)
+static cc_str find_site(struct labels *n, uint64_t ustack)
 {
 	struct engine_stack st;
 	uint32_t pick = 0;
@@ -221,7 +221,7 @@ static cc_str find_site(struct names *n, uint64_t ustack)
 	return frame_text(n, &f, st.ip[pick]);
 }
 
-cc_str names_site(struct names *n, uint64_t ustack)
+cc_str labels_site(struct labels *n, uint64_t ustack)
 {
 	uint32_t kept = map_get(&n->sites, ustack);
 
@@ -230,7 +230,7 @@ cc_str names_site(struct names *n, uint64_t ustack)
 	return keep(n, &n->sites, ustack, find_site(n, ustack));
 }
 
-cc_str names_resource(struct names *n, uint32_t resource)
+cc_str labels_resource(struct labels *n, uint32_t resource)
 {
 	uint32_t kept = map_get(&n->resources, resource);
 	char text[STRPOOL_TEXT_MAX];
@@ -245,7 +245,7 @@ cc_str names_resource(struct names *n, uint32_t resource)
 
 /* ---- stacks ---- */
 
-static uint32_t add_stack(struct names *n, const struct engine_stack *st)
+static uint32_t add_stack(struct labels *n, const struct engine_stack *st)
 {
 	uint32_t cnt = CC_MIN(st->cnt, CC_STACK_MAX);
 
@@ -267,7 +267,7 @@ static uint32_t add_stack(struct names *n, const struct engine_stack *st)
 	return n->stacks.cnt;
 }
 
-uint32_t names_stack(struct names *n, uint64_t key)
+uint32_t labels_stack(struct labels *n, uint64_t key)
 {
 	uint32_t kept = map_get(&n->stack_idx, key);
 	struct engine_stack st;
@@ -279,29 +279,29 @@ uint32_t names_stack(struct names *n, uint64_t key)
 
 /* ---- for aggregate.h ---- */
 
-static cc_str agg_site(void *ctx, const struct cc_piece *p) { return names_site(ctx, p->ustack); }
+static cc_str agg_site(void *ctx, const struct cc_piece *p) { return labels_site(ctx, p->ustack); }
 
 static cc_str agg_resource(void *ctx, const struct cc_piece *p)
 {
-	return names_resource(ctx, p->resource);
+	return labels_resource(ctx, p->resource);
 }
 
-static cc_str agg_waker(void *ctx, const struct cc_piece *p) { return names_waker(ctx, p); }
+static cc_str agg_waker(void *ctx, const struct cc_piece *p) { return labels_waker(ctx, p); }
 
-static cc_str agg_holder(void *ctx, const struct cc_piece *p) { return names_holder(ctx, p); }
+static cc_str agg_holder(void *ctx, const struct cc_piece *p) { return labels_holder(ctx, p); }
 
-static cc_str agg_kind(void *ctx, struct cc_reqid id) { return names_kind(ctx, id); }
+static cc_str agg_kind(void *ctx, struct cc_reqid id) { return labels_kind(ctx, id); }
 
 static cc_str agg_process(void *ctx, uint32_t tid, uint32_t tgid)
 {
-	struct names *n = ctx;
+	struct labels *n = ctx;
 	cc_str comm = comm_of(n, tid, 0);
 
 	return comm ? strpool_addf(&n->pool, "%.60s[%u]", strpool_str(&n->pool, comm), tgid)
 		    : strpool_addf(&n->pool, "pid %u", tgid);
 }
 
-struct agg_names names_for_aggregate(struct names *n)
+struct agg_names labels_for_aggregate(struct labels *n)
 {
 	return (struct agg_names){
 		.ctx = n,

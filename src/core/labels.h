@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* labels: what tasks, places and resources are called, as strings of one snapshot. Every number
+ * is looked up in the engine once. Private to the snapshot's builder. */
+#ifndef CC_LABELS_H
+#define CC_LABELS_H
+
+#include "aggregate.h"
+#include "map.h"
+#include "snapshot.h"
+#include "strpool.h"
+
+struct labels {
+	const struct engine *e;
+	struct strpool pool;
+	struct mem mem;
+	struct map sites;     /* ustack key -> 1 + cc_str */
+	struct map resources; /* -> 1 + cc_str */
+	struct map tasks;     /* tid -> 1 + cc_str "comm/tid" */
+	struct map stack_idx; /* key -> 2 + index in stacks[], 1: not known */
+	struct map requests;  /* hash of id -> 1 + index in reqs[]: see labels_request() */
+	const struct cc_request *const *reqs;
+	size_t req_cnt;
+	VEC(struct snap_stack) stacks;
+	VEC(struct snap_frame) frames;
+	int err; /* sticky: -ENOMEM; names are "" from then on */
+};
+
+int labels_init(struct labels *n, const struct engine *e);
+void labels_done(struct labels *n); /* also after stacks, frames and pool were taken */
+int labels_err(const struct labels *n);
+
+struct snap_task labels_task(struct labels *n, uint32_t tid, uint32_t tgid, cc_ns at);
+cc_str labels_task_label(struct labels *n, uint32_t tid, cc_ns at); /* "comm/tid" */
+cc_str labels_site(struct labels *n, uint64_t ustack);
+cc_str labels_resource(struct labels *n, uint32_t resource);
+cc_str labels_waker(struct labels *n, const struct cc_piece *p);  /* "worker/7" "softirq" "" */
+cc_str labels_holder(struct labels *n, const struct cc_piece *p); /* "worker/7" "" */
+cc_str labels_reqid(struct labels *n, struct cc_reqid id);
+uint32_t labels_stack(struct labels *n, uint64_t key); /* 1 + index in stacks[]; 0: not known */
+
+const struct cc_request *labels_request(const struct labels *n, struct cc_reqid id); /* or NULL */
+cc_str labels_kind(struct labels *n, struct cc_reqid id); /* "nginx:8080" */
+
+struct agg_names labels_for_aggregate(struct labels *n);
+
+#endif

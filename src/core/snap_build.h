@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snap_build: a snapshot in the making. Private to snapshot.c and the snap_*.c beside it. */
+#ifndef CC_SNAP_BUILD_H
+#define CC_SNAP_BUILD_H
+
+#include "labels.h"
+#include "snapshot.h"
+
+#define SNAP_ROWS 500
+#define SNAP_PIECES 65536
+#define SNAP_THREADS 256
+#define SNAP_WAITS 500
+#define SNAP_SLICES 60
+
+struct snap_build {
+	const struct engine *e;
+	const struct cc_query *q;
+	struct snapshot *s; /* counts and pointers are set when a part is whole */
+	struct labels labels;
+	cc_ns lo, hi;                          /* the window: [lo, hi] */
+	VEC(const struct cc_request *) done;   /* finished in the window */
+	VEC(const struct cc_request *) match;  /* of these, what the filter takes */
+	VEC(const struct cc_request *) flight; /* in flight, what the filter takes */
+	struct agg_sorted sorted;              /* of done */
+	VEC(struct snap_piece) pieces;
+};
+
+/* Requests of the window into done, match, flight, sorted; percentiles and shares into s. */
+CC_NODISCARD int snap_collect(struct snap_build *b);
+
+/* requests[] and pieces[]. */
+CC_NODISCARD int snap_rows(struct snap_build *b);
+
+/* threads[]. */
+CC_NODISCARD int snap_threads(struct snap_build *b);
+
+/* Index of the longest depth-0 piece of @d: whom it names speaks for the wait. @cnt > 0. */
+uint32_t snap_main_piece(struct labels *n, const struct cc_request *r, const struct cc_dominant *d);
+
+/* Dominant and root with places by name: callers of one function are one place. */
+void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_dominant *dominant,
+		    struct cc_dominant *root);
+
+#endif

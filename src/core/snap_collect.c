@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snap_build.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "digest.h"
+#include "filter.h"
+#include "fmt.h"
+
+static uint64_t site_number(void *ctx, const struct cc_piece *p)
+{
+	return labels_site(ctx, p->ustack);
+}
+
+void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_dominant *dominant,
+		    struct cc_dominant *root)
+{
+	digest_dominant(r->path, r->path_ok ? r->path_cnt : 0, site_number, n, dominant, root);
+}
+
+uint32_t snap_main_piece(struct labels *n, const struct cc_request *r, const struct cc_dominant *d)
+{
+	const struct cc_piece *first = &r->path[d->piece];
+	cc_str site = labels_site(n, first->ustack);
+	uint32_t best = d->piece;
+
+	for (uint32_t i = d->piece + 1; i < r->path_cnt; i++) {
+		const struct cc_piece *p = &r->path[i];
+
+		if (p->depth == first->depth && p->cls == first->cls &&
+		    p->resource == first->resource && piece_ns(p) > piece_ns(&r->path[best]) &&
+		    labels_site(n, p->ustack) == site)
+			best = i;
+	}
+	return best;
+}
+
+/* ---- what the filter may ask ---- */
+
+static cc_str subject_str(struct labels *n, const struct cc_request *r, enum filter_key key)
+{
+	const struct cc_piece *p =
+		r->path_ok && r->path_cnt ? &r->path[snap_main_piece(n, r, &r->dominant)] : NULL;
+
+	switch (key) {
+	case FK_SITE:
+		return p ? labels_site(n, p->ustack) : 0;
+	case FK_RESOURCE:
+		return p ? labels_resource(n, p->resource) : 0;
+	case FK_WAKER:
+		return p ? labels_waker(n, p) : 0;
+	case FK_HOLDER:
+		return p ? labels_holder(n, p) : 0;
+	default:
+		return labels_task(n, r->tid, r->tgid, r->end).comm;
+	}
+}
+
+static bool subject_text(void *ctx, const struct cc_request *r, enum filter_key key, char *buf,
+			 size_t cap)
+{
+	static const char *const states[] = { [CC_RQS_DONE] = "done",
+					      [CC_RQS_IN_FLIGHT] = "in_flight",
+					      [CC_RQS_RESUMED] = "resumed" };
+	struct labels *n = ctx;
+	size_t len;
+
+	switch (key) {
+	case FK_PEER:
+	case FK_CONN:
+		len = fmt_addr(buf, cap, &r->rec.peer);
+		if (len && r->id.kind == CC_REQID_SOCK)
+			fmt_text(buf + len, cap - len, "#%u", r->id.ordinal);
+		return len > 0;
+	case FK_UPSTREAM:
+		return fmt_addr(buf, cap, &r->rec.up_peer) > 0;
+	case FK_STATE:
+		return fmt_text(buf, cap, "%s", states[r->state]) > 0;
+	default:
+		return fmt_text(buf, cap, "%s", strpool_str(&n->pool, subject_str(n, r, key))) > 0;
+	}
+}
+
+static bool wanted(struct snap_build *b, const struct cc_request *r)
+{
+	if (!b->q->filter)
+		return true;
+	struct cc_request seen = *r; /* as the rows show it: with places by name */
+
+	snap_dominants(&b->labels, r, &seen.dominant, &seen.root);
+	struct filter_subject subject = {
+		.r = &seen,
+		.wall_off_ns = b->s->realtime_off_ns + b->q->tz_off_s * (int64_t)CC_S(1),
+		.text = subject_text,
+		.ctx = &b->labels,
+	};
+
+	return filter_match(b->q->filter, &subject);
+}
+
+/* ---- the window ---- */
+
+static int take_request(struct snap_build *b, const struct cc_request *r)
+{
+	struct mem *mem = &b->labels.mem;
+
+	if (r->state == CC_RQS_IN_FLIGHT) {
+		if (r->start >= b->hi && b->q->view_ns)
+			return 0; /* began after what is looked at */
+		b->s->in_flight_cnt++;
+		if (!wanted(b, r))
+			return 0;
+		if (vec_reserve(mem, &b->flight, b->flight.cnt + 1))
+			return -ENOMEM;
+		b->flight.p[b->flight.cnt++] = r;
+		return 0;
+	}
+	if (r->end < b->lo || r->end > b->hi)
+		return 0;
+	if (vec_reserve(mem, &b->done, b->done.cnt + 1) ||
+	    vec_reserve(mem, &b->match, b->match.cnt + 1))
+		return -ENOMEM;
+	b->done.p[b->done.cnt++] = r;
+	if (wanted(b, r))
+		b->match.p[b->match.cnt++] = r;
+	b->s->stream_cnt += (r->rec.what & CC_RQ_STREAM) != 0;
+	return 0;
+}
+
+int snap_collect(struct snap_build *b)
+{
+	struct snapshot *s = b->s;
+	cc_ns window = b->hi - b->lo;
+
+	for (size_t i = 0; i < b->labels.req_cnt; i++) {
+		if (take_request(b, b->labels.reqs[i]))
+			return -ENOMEM;
+	}
+	int err = agg_sort(b->done.p, b->done.cnt, &b->sorted);
+
+	if (err)
+		return err;
+	s->total_cnt = b->done.cnt;
+	s->match_cnt = b->match.cnt;
+	s->p50_ns = agg_percentile(&b->sorted, 500);
+	s->p95_ns = agg_percentile(&b->sorted, 950);
+	s->p99_ns = agg_percentile(&b->sorted, 990);
+	s->max_ns = agg_percentile(&b->sorted, 1000);
+	s->rate = window ? (double)s->total_cnt * 1e9 / (double)window : 0;
+	agg_conf_share(b->done.p, b->done.cnt, s->conf_share);
+	agg_mix(&b->sorted, agg_slow(&b->sorted), s->p99_mix);
+	return agg_p99_line(&b->sorted, b->lo, b->hi, SNAP_SLICES, s->p99_line);
+}

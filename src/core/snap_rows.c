@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snap_build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest.h"
+#include "fmt.h"
+
+/* ---- which, in which order ---- */
+
+struct ranked {
+	const struct cc_request *r;
+	uint64_t key; /* the larger comes first */
+	bool pinned;  /* the selected one: kept when rows are cut */
+};
+
+static uint64_t sort_key(const struct cc_request *r, enum snap_sort sort)
+{
+	switch (sort) {
+	case SORT_LATENCY:
+		break;
+	case SORT_AGE:
+		return UINT64_MAX - r->end; /* the oldest first */
+	case SORT_CONFIDENCE:
+		return r->confidence;
+	case SORT_UNEXPLAINED:
+		return r->unexplained_ns;
+	case SORT_DOMINANT:
+		return r->dominant.ns;
+	}
+	return request_latency(r);
+}
+
+static int by_rank(const void *pa, const void *pb)
+{
+	const struct ranked *a = pa, *b = pb;
+
+	if (a->key != b->key)
+		return a->key > b->key ? -1 : 1;
+	if (a->r->end != b->r->end)
+		return a->r->end > b->r->end ? -1 : 1;
+	if (a->r->id.id != b->r->id.id)
+		return a->r->id.id < b->r->id.id ? -1 : 1;
+	return a->r->id.ordinal < b->r->id.ordinal ? -1 : a->r->id.ordinal > b->r->id.ordinal;
+}
+
+static void rank(struct snap_build *b, const struct cc_request *r, struct ranked *ret)
+{
+	uint64_t key = sort_key(r, b->q->sort);
+
+	*ret = (struct ranked){ .r = r,
+				.key = b->q->ascending ? UINT64_MAX - key : key,
+				.pinned = b->q->selected.kind != CC_REQID_NONE &&
+					  cc_reqid_eq(r->id, b->q->selected) };
+}
+
+/* Requests in flight are rows when they are slow already: a hang must show, a flood of young ones
+ * must not. */
+static bool is_slow_already(const struct snap_build *b, const struct cc_request *r)
+{
+	return b->q->all_in_flight || !b->sorted.cnt || request_latency(r) >= b->s->p99_ns;
+}
+
+/* Rows in order, cut to what the query wants; the selected one takes the last place then. */
+static struct ranked *rank_all(struct snap_build *b, uint32_t *ret_cnt)
+{
+	uint32_t max = b->q->max_rows ? b->q->max_rows : SNAP_ROWS, cnt = 0;
+	const struct cc_request *sel = labels_request(&b->labels, b->q->selected);
+	struct ranked *all = malloc(((size_t)b->match.cnt + b->flight.cnt + 1) * sizeof(*all)),
+		      pin = { 0 };
+
+	if (!all)
+		return NULL;
+	for (uint32_t i = 0; i < b->match.cnt; i++)
+		rank(b, b->match.p[i], &all[cnt++]);
+	for (uint32_t i = 0; i < b->flight.cnt; i++) {
+		if (is_slow_already(b, b->flight.p[i]) || b->flight.p[i] == sel)
+			rank(b, b->flight.p[i], &all[cnt++]);
+	}
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (all[i].pinned)
+			pin = all[i];
+	}
+	if (sel && !pin.r) /* out of the window or the filter: stays */
+		rank(b, sel, &all[cnt++]);
+	qsort(all, cnt, sizeof(*all), by_rank);
+	bool cut = false;
+
+	for (uint32_t i = max; i < cnt; i++) {
+		if (all[i].pinned && max)
+			all[max - 1] = all[i];
+		cut = true;
+	}
+	*ret_cnt = cut ? max : cnt;
+	return all;
+}
+
+/* ---- one row ---- */
+
+static struct snap_dominant show_dominant(struct labels *n, const struct cc_request *r,
+					  const struct cc_dominant *d)
+{
+	cc_ns latency = request_latency(r);
+
+	return (struct snap_dominant){
+		.cls = d->cls,
+		.ns = d->ns,
+		.share = latency ? (double)d->ns / (double)latency : 0,
+		.site = labels_site(n, d->ustack),
+		.resource = labels_resource(n, d->resource),
+		.piece = d->piece,
+	};
+}
+
+static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
+{
+	return (struct snap_piece){
+		.p = *p,
+		.task = labels_task(n, p->tid, p->tgid, p->start),
+		.waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end),
+		.holder = labels_task(n, p->holder_tid, p->holder_tgid, p->end),
+		.occupant = labels_task(n, p->occupant_tid, p->occupant_tgid, p->end),
+		.site = labels_site(n, p->ustack),
+		.waker_site = labels_site(n, p->waker_ustack),
+		.resource = labels_resource(n, p->resource),
+		.for_request = labels_reqid(n, p->for_request),
+		.by_request = labels_reqid(n, p->by_request),
+		.stack = labels_stack(n, p->ustack),
+		.kstack = labels_stack(n, p->kstack),
+		.waker_stack = labels_stack(n, p->waker_ustack),
+		.waker_kstack = labels_stack(n, p->waker_kstack),
+	};
+}
+
+static int add_pieces(struct snap_build *b, const struct cc_request *r, struct snap_request *row)
+{
+	uint32_t max = b->q->max_pieces ? b->q->max_pieces : SNAP_PIECES;
+
+	if ((uint64_t)b->pieces.cnt + r->path_cnt > max) {
+		row->pieces_left_out = true;
+		return 0;
+	}
+	if (vec_reserve(&b->labels.mem, &b->pieces, b->pieces.cnt + r->path_cnt))
+		return -ENOMEM;
+	row->first_piece = b->pieces.cnt;
+	row->piece_cnt = r->path_cnt;
+	for (uint32_t i = 0; i < r->path_cnt; i++)
+		b->pieces.p[b->pieces.cnt++] = show_piece(&b->labels, &r->path[i]);
+	return 0;
+}
+
+/* Whom the dominant wait names. */
+static void show_people(struct labels *n, const struct cc_request *r, const struct cc_dominant *d,
+			struct snap_request *row)
+{
+	row->waker_text = row->holder_text = strpool_add(&n->pool, "-", 1);
+	if (!r->path_ok || !r->path_cnt)
+		return;
+	const struct cc_piece *p = &r->path[snap_main_piece(n, r, d)];
+	cc_str waker = labels_waker(n, p), holder = labels_holder(n, p);
+
+	row->waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end);
+	row->holder = labels_task(n, p->holder_tid, p->holder_tgid, p->end);
+	row->waker_text = waker ? waker : row->waker_text;
+	row->holder_text = holder ? holder : row->holder_text;
+}
+
+static cc_str show_addr(struct labels *n, const struct cc_addr *a)
+{
+	char text[FMT_LEN];
+	size_t len = fmt_addr(text, sizeof(text), a);
+
+	return strpool_add(&n->pool, text, len);
+}
+
+static int show_request(struct snap_build *b, const struct cc_request *r, struct snap_request *row)
+{
+	struct labels *n = &b->labels;
+	struct cc_dominant dominant, root;
+
+	snap_dominants(n, r, &dominant, &root);
+	*row = (struct snap_request){
+		.id = r->id,
+		.id_text = labels_reqid(n, r->id),
+		.state = r->state,
+		.rec = r->rec,
+		.start = r->start,
+		.end = r->end,
+		.latency_ns = request_latency(r),
+		.task = labels_task(n, r->tid, r->tgid, r->end),
+		.recv_task = labels_task(n, r->recv_tid, r->tgid, r->start),
+		.peer = show_addr(n, &r->rec.peer),
+		.up_peer = show_addr(n, &r->rec.up_peer),
+		.path_sum_ns = r->path_sum_ns,
+		.unexplained_ns = r->unexplained_ns,
+		.ambiguous_ns = r->ambiguous_ns,
+		.confidence = r->confidence,
+		.path_ok = r->path_ok,
+		.lost_inside = r->lost_inside,
+		.dominant = show_dominant(n, r, &dominant),
+		.root = show_dominant(n, r, &root),
+	};
+	memcpy(row->class_ns, r->class_ns, sizeof(row->class_ns));
+	show_people(n, r, &dominant, row);
+	return r->path_ok ? add_pieces(b, r, row) : 0;
+}
+
+int snap_rows(struct snap_build *b)
+{
+	uint32_t cnt = 0;
+	struct ranked *all = rank_all(b, &cnt);
+	struct snap_request *rows = all ? calloc((size_t)cnt + 1, sizeof(*rows)) : NULL;
+	int err = rows ? 0 : -ENOMEM;
+
+	/* the selected one first: its path is there whatever the others need */
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < cnt && !err; i++) {
+			if (all[i].pinned == (pass == 0))
+				err = show_request(b, all[i].r, &rows[i]);
+		}
+	}
+	free(all);
+	if (err) {
+		free(rows);
+		return err;
+	}
+	b->s->requests = rows;
+	b->s->request_cnt = cnt;
+	return 0;
+}

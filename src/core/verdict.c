@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "confidence.h"
+#include "digest.h"
+#include "fmt.h"
+
+/* A sentence that grows; what does not fit is cut. */
+struct out {
+	char *buf;
+	size_t cap, len;
+};
+
+static CC_PRINTF(2, 3) void say(struct out *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(o->buf + o->len, o->cap - o->len, fmt, ap);
+
+	va_end(ap);
+	if (n > 0)
+		o->len += CC_MIN((size_t)n, o->cap - o->len - 1);
+}
+
+static void say_ms(struct out *o, cc_ns ns)
+{
+	char text[FMT_LEN];
+
+	fmt_ms(text, sizeof(text), ns);
+	say(o, "%s", text);
+}
+
+static const char *task_text(const struct snapshot *s, const struct snap_task *t, char *buf,
+			     size_t cap)
+{
+	const char *comm = snapshot_str(s, t->comm);
+
+	fmt_text(buf, cap, *comm ? "%.60s/%u" : "%stid %u", comm, t->tid);
+	return buf;
+}
+
+static const struct snap_piece *pieces_of(const struct snapshot *s, const struct snap_request *r)
+{
+	return &s->pieces[r->first_piece];
+}
+
+/* The longest depth-0 piece of the dominant wait: whom it names speaks for the wait. */
+static const struct snap_piece *main_piece(const struct snapshot *s, const struct snap_request *r)
+{
+	const struct snap_piece *all = pieces_of(s, r), *best = NULL;
+
+	for (uint32_t i = 0; i < r->piece_cnt; i++) {
+		const struct snap_piece *p = &all[i];
+
+		if (p->p.depth || p->p.cls != r->dominant.cls || p->site != r->dominant.site ||
+		    p->resource != r->dominant.resource)
+			continue;
+		if (!best || piece_ns(&p->p) > piece_ns(&best->p))
+			best = p;
+	}
+	return best;
+}
+
+/* " in site", " on resource": whichever is known. */
+static void say_place(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+{
+	const char *site = snapshot_str(s, p->site), *resource = snapshot_str(s, p->resource);
+
+	if (*resource)
+		say(o, " on %s", resource);
+	if (*site)
+		say(o, " in %s", site);
+}
+
+static void say_runq(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+{
+	char who[96];
+
+	if (!p->p.occupant_tid) {
+		say(o, ": runnable, no CPU was free for it");
+		return;
+	}
+	say(o, ": behind %s, which had that CPU for ",
+	    task_text(s, &p->occupant, who, sizeof(who)));
+	say_ms(o, p->p.occupant_ns);
+	say(o, " of it");
+	if (p->p.flags & CC_PC_MIGRATED)
+		say(o, ", then moved to another CPU");
+}
+
+static void say_lock(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+{
+	const char *resource = snapshot_str(s, p->resource), *site = snapshot_str(s, p->site);
+	char who[96];
+
+	say(o, ": %s", *resource ? resource : *site ? site : "an unknown lock");
+	if (p->p.holder_tid)
+		say(o, " held by %s", task_text(s, &p->holder, who, sizeof(who)));
+	else
+		say(o, ", holder not known");
+	if (!p->p.holder_tid && p->p.waker_tid)
+		say(o, ", released by %s", task_text(s, &p->waker, who, sizeof(who)));
+}
+
+static void say_queue(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+{
+	const char *by = snapshot_str(s, p->by_request);
+
+	if (p->p.cls == WAIT_HOL)
+		say(o, ": its thread served %s%s meanwhile", *by ? "request " : "another request",
+		    by);
+	else if (p->p.cls == WAIT_QUEUED)
+		say(o, ": all workers were busy%s%s", *by ? ", with request " : "", by);
+	else
+		say(o, ": %s", wait_class_help(p->p.cls));
+	if (p->p.flags & CC_PC_IDLE_SIBLING)
+		say(o, ", though another worker was idle");
+}
+
+static void say_other(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+{
+	char who[96];
+
+	say(o, ":");
+	if (!p->site && !p->resource)
+		say(o, " %s", wait_class_help(p->p.cls));
+	say_place(o, s, p);
+	if (p->p.flags & CC_PC_NOT_TRACED && p->p.waker_tid)
+		say(o, ", ended by %s (not traced)", task_text(s, &p->waker, who, sizeof(who)));
+	if (p->p.ended == CC_ENDED_TIMEOUT)
+		say(o, ", ended by its timeout");
+}
+
+static void say_cause(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+{
+	switch (wait_class_letter(p->p.cls)) {
+	case 'R':
+		if (p->p.cls == WAIT_RUNQ)
+			say_runq(o, s, p);
+		else
+			say(o, ": %s", wait_class_help(p->p.cls));
+		break;
+	case 'L':
+		say_lock(o, s, p);
+		break;
+	case 'Q':
+		say_queue(o, s, p);
+		break;
+	default:
+		say_other(o, s, p);
+	}
+	if (p->p.flags & CC_PC_OPEN)
+		say(o, ", not over yet");
+}
+
+/* What lies beneath the dominant wait, when that is known and another thing. */
+static void say_root(struct out *o, const struct snapshot *s, const struct snap_request *r,
+		     const struct snap_piece *top)
+{
+	const char *name = wait_class_name(r->root.cls);
+	char who[96];
+
+	if (r->root.piece >= r->piece_cnt || wait_class_unexplained(r->root.cls))
+		return;
+	const struct snap_piece *p = &pieces_of(s, r)[r->root.piece];
+
+	if (p->p.depth == 0)
+		return;
+	bool same = top->p.holder_tid == p->p.tid;
+
+	say(o, ", %s in %s ", same ? "itself" : task_text(s, &p->task, who, sizeof(who)), name);
+	say_ms(o, r->root.ns);
+	say(o, " ms -> the root cause is %s", name);
+	say_place(o, s, p);
+}
+
+static void say_share(struct out *o, const struct snap_request *r)
+{
+	say(o, "%s ", wait_class_name(r->dominant.cls));
+	say_ms(o, r->dominant.ns);
+	say(o, " of ");
+	say_ms(o, r->latency_ns);
+	say(o, " ms (%.0f%%)", 100 * r->dominant.share);
+}
+
+size_t verdict_request(const struct snapshot *s, const struct snap_request *r, char *buf,
+		       size_t cap)
+{
+	struct out o = { buf, cap, 0 };
+	const struct snap_piece *p = main_piece(s, r);
+
+	buf[0] = '\0';
+	if (r->state == CC_RQS_IN_FLIGHT)
+		say(&o, "still going on: ");
+	if (!r->path_ok || (!p && !r->pieces_left_out)) {
+		say(&o, "not attributed: no path (its events are not kept, or it was not sampled)");
+		return o.len;
+	}
+	if (wait_class_unexplained(r->dominant.cls)) {
+		say(&o, "not attributed: ");
+		say_share(&o, r);
+		say(&o, ", %s", wait_class_help(r->dominant.cls));
+	} else {
+		if (r->confidence < CC_CONF_MEDIUM)
+			say(&o, "probably ");
+		say_share(&o, r);
+		if (p)
+			say_cause(&o, s, p);
+		if (p)
+			say_root(&o, s, r, p);
+	}
+	if (r->confidence < CC_CONF_MEDIUM)
+		say(&o, "; low confidence (%u)", r->confidence);
+	if (r->lost_inside)
+		say(&o, "; events were lost meanwhile");
+	return o.len;
+}
+
+/* ---- the window ---- */
+
+/* What takes most of typical requests' time and is the same in slow ones. */
+static const struct snap_slow_typical *as_always(const struct snapshot *s, unsigned int except)
+{
+	const struct snap_slow_typical *best = NULL;
+
+	for (uint32_t i = 0; i < s->slow_cnt; i++) {
+		const struct snap_slow_typical *x = &s->slow[i];
+		cc_ns diff = x->slow_ns > x->typical_ns ? x->slow_ns - x->typical_ns
+							: x->typical_ns - x->slow_ns;
+
+		if (x->cls == except || !x->typical_ns || diff > x->typical_ns / 5)
+			continue;
+		if (!best || x->typical_ns > best->typical_ns)
+			best = x;
+	}
+	return best;
+}
+
+static void say_slow(struct out *o, const struct snapshot *s, const struct verdict_slow *d)
+{
+	const char *place = snapshot_str(s, d->resource);
+
+	if (!*place)
+		place = snapshot_str(s, d->site);
+	if (*place)
+		say(o, " on %s", place);
+	if (d->holder)
+		say(o, ", held by %s", snapshot_str(s, d->holder));
+	if (d->root_cls != d->cls && !wait_class_unexplained(d->root_cls))
+		say(o, d->holder ? " in %s" : ", beneath it %s", wait_class_name(d->root_cls));
+}
+
+static void say_no_contrast(struct out *o, const struct snapshot *s)
+{
+	const struct snap_slow_typical *most = NULL;
+
+	for (uint32_t i = 0; i < s->slow_cnt; i++) {
+		if (!most || s->slow[i].slow_ns > most->slow_ns)
+			most = &s->slow[i];
+	}
+	say(o, "slow requests are like the typical ones");
+	if (!most)
+		return;
+	say(o, ": mostly %s, ", wait_class_name(most->cls));
+	say_ms(o, most->slow_ns);
+	say(o, " ms each");
+}
+
+size_t verdict_window(const struct snapshot *s, const struct verdict_slow *d, char *buf, size_t cap)
+{
+	struct out o = { buf, cap, 0 };
+	const struct snap_slow_typical *top = s->slow_cnt ? &s->slow[0] : NULL;
+
+	buf[0] = '\0';
+	if (!s->total_cnt) {
+		say(&o, "no finished request in this window");
+		if (s->in_flight_cnt)
+			say(&o, ", %u in flight", s->in_flight_cnt);
+		return o.len;
+	}
+	/* a tenth of what the typical ones have is noise */
+	if (!top || top->slow_ns <= top->typical_ns + top->typical_ns / 10) {
+		say_no_contrast(&o, s);
+		return o.len;
+	}
+	say(&o, "slow requests (");
+	say_ms(&o, s->p95_ns);
+	say(&o, " ms and over): %s +", wait_class_name(top->cls));
+	say_ms(&o, top->slow_ns - top->typical_ns);
+	say(&o, " ms");
+	if (wait_class_unexplained(top->cls))
+		say(&o, ", not attributed");
+	else if (d && d->cls == top->cls)
+		say_slow(&o, s, d);
+	const struct snap_slow_typical *same = as_always(s, top->cls);
+
+	if (same)
+		say(&o, "; %s as always", wait_class_name(same->cls));
+	return o.len;
+}
