@@ -285,7 +285,8 @@ static __always_inline void slow_wake(__u64 *ctx, struct task_struct *p, struct 
 		snap_keep_user(p, st->out);
 	if (cfg.stack_tier != TIER_LATE)
 		snap_keep_kernel(p, st->out);
-	if (!cur->pid || !snap_allowed(c, waited, now))
+	/* a timer of the wait itself needs no stack to be told */
+	if (st->wake_timer || !snap_allowed(c, waited, now))
 		return;
 	who.user = is_target(cur->tgid);
 	snap_current(ctx, cur, SNAP_SLOT_WAKING, &who, now);

@@ -50,6 +50,7 @@ static __noinline int snap_keep_kernel(struct task_struct *p, __u64 out)
 	struct cc_rec_snap head = {};
 	struct task_snap *k;
 	long frames;
+	__u32 off;
 
 	k = bpf_task_storage_get(&snaps, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!k || !tmp)
@@ -67,11 +68,13 @@ static __noinline int snap_keep_kernel(struct task_struct *p, __u64 out)
 	if (frames > SNAP_FRAME_BYTES)
 		frames = SNAP_FRAME_BYTES;
 	head.kframe_cnt = (__u32)frames / 8;
-	k->off = SNAP_FRAME_BYTES - (__u32)frames;
-	if (k->off > SNAP_FRAME_BYTES)
+	off = SNAP_FRAME_BYTES - (__u32)frames;
+	barrier_var(off); /* else it becomes a subtraction from the pointer, which is refused */
+	if (off > SNAP_FRAME_BYTES)
 		return 0;
-	bpf_probe_read_kernel(k->buf.room + k->off, sizeof(head), &head);
-	bpf_probe_read_kernel(k->buf.room + SNAP_BYTES_AT - frames, (__u32)frames, tmp->room);
+	k->off = off;
+	bpf_probe_read_kernel(k->buf.room + off, sizeof(head), &head);
+	bpf_probe_read_kernel(k->buf.room + off + sizeof(head), (__u32)frames, tmp->room);
 	return 0;
 }
 
