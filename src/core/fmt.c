@@ -20,11 +20,20 @@ size_t fmt_text(char *buf, size_t cap, const char *fmt, ...)
 	return CC_MIN((size_t)n, cap - 1);
 }
 
+/* @ns in units of @unit with one digit after the point, which is a point in every locale. */
+static size_t fmt_tenths(char *buf, size_t cap, cc_ns ns, uint64_t unit, const char *name)
+{
+	uint64_t tenths = ns / (unit / 10) + (ns % (unit / 10) >= unit / 20);
+
+	return fmt_text(buf, cap, "%llu.%u%s", (unsigned long long)(tenths / 10),
+			(unsigned int)(tenths % 10), name);
+}
+
 size_t fmt_ms(char *buf, size_t cap, cc_ns ns)
 {
-	double ms = (double)ns / 1e6;
-
-	return fmt_text(buf, cap, ns && ms < 0.0995 ? "%.2f" : "%.1f", ms);
+	if (ns && ns < 95000)
+		return fmt_text(buf, cap, "0.0%u", (unsigned int)((ns + 5000) / 10000));
+	return fmt_tenths(buf, cap, ns, CC_MS(1), "");
 }
 
 size_t fmt_dur(char *buf, size_t cap, cc_ns ns)
@@ -32,10 +41,10 @@ size_t fmt_dur(char *buf, size_t cap, cc_ns ns)
 	if (ns < 1000)
 		return fmt_text(buf, cap, "%u ns", (unsigned int)ns);
 	if (ns < CC_MS(1))
-		return fmt_text(buf, cap, "%.1f us", (double)ns / 1e3);
+		return fmt_tenths(buf, cap, ns, CC_US(1), " us");
 	if (ns < CC_S(10))
-		return fmt_text(buf, cap, "%.1f ms", (double)ns / 1e6);
-	return fmt_text(buf, cap, "%.1f s", (double)ns / 1e9);
+		return fmt_tenths(buf, cap, ns, CC_MS(1), " ms");
+	return fmt_tenths(buf, cap, ns, CC_S(1), " s");
 }
 
 size_t fmt_group(char *buf, size_t cap, uint64_t n)

@@ -24,7 +24,11 @@ Test(fmt, durations)
 	EXPECT_TEXT(fmt_ms(buf, cap, 211400000), "211.4");
 	EXPECT_TEXT(fmt_ms(buf, cap, 0), "0.0");
 	EXPECT_TEXT(fmt_ms(buf, cap, 20000), "0.02");
-	EXPECT_TEXT(fmt_ms(buf, cap, 99500), "0.1");
+	EXPECT_TEXT(fmt_ms(buf, cap, 94999), "0.09");
+	EXPECT_TEXT(fmt_ms(buf, cap, 95000), "0.1");
+	EXPECT_TEXT(fmt_ms(buf, cap, 249999), "0.2");
+	EXPECT_TEXT(fmt_ms(buf, cap, 250000), "0.3");
+	EXPECT_TEXT(fmt_ms(buf, cap, UINT64_MAX), "18446744073709.6");
 	EXPECT_TEXT(fmt_dur(buf, cap, 0), "0 ns");
 	EXPECT_TEXT(fmt_dur(buf, cap, 999), "999 ns");
 	EXPECT_TEXT(fmt_dur(buf, cap, 20000), "20.0 us");
