@@ -405,6 +405,18 @@ static __always_inline __u16 req_close(struct req_state *s, __u16 why, __u64 now
 	return end;
 }
 
+/* The connection ended while a request lay unread: begins it, to be told as never read. */
+static __always_inline void req_begin_unread(struct req_state *s, const struct req_op *op)
+{
+	__u32 flags;
+	__u64 arrival = req_take(s, op, &flags);
+
+	req_begin(s, op, arrival,
+		  (flags & RQ_P_ACCEPTQ ? CC_RQ_ACCEPTQ : 0) |
+			  (flags & RQ_P_LATE ? CC_RQ_LATE : 0));
+	s->phase = RQ_READING;
+}
+
 /* By the refresh: is it over? @blocked: the socket has no room for more now. */
 static __always_inline __u16 req_quiet(const struct req_state *s, __u64 now, int blocked)
 {

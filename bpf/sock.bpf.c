@@ -453,33 +453,41 @@ static __noinline int on_connect(struct sock *sk, __u64 pid_tgid)
 	return 0;
 }
 
+static __always_inline void server_end(struct sock *sk, struct req_state *s, __u16 why, __u64 now)
+{
+	struct req_op op = { .now = now, .tgid = s->owner };
+	__u16 end = req_close(s, why, now);
+
+	if (end)
+		tell(s, end, now);
+	/* The client gave up, or the server died, before the next request was read. What a server
+	 * itself closes upon unread is the rest of a body or a client's goodbye. */
+	if ((why == CC_END_EXIT || sk->sk_err) && sock_unread(sk, s)) {
+		req_begin_unread(s, &op);
+		tell(s, why, now);
+	}
+}
+
 static __noinline int on_end(struct sock *sk, struct req_state *s, int from, int to)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
 	__u16 why = CC_END_FIN;
-	__u16 end;
 
-	if (!s)
+	if (!s || (s->conn & RQ_C_CLOSED))
 		return 0;
 	if (to == TCP_CLOSE && (from == TCP_ESTABLISHED || from == TCP_CLOSE_WAIT))
 		why = CC_END_RST;
 	if ((cur->flags & PF_EXITING) && (__u32)cur->tgid == s->owner)
 		why = CC_END_EXIT;
-	if (s->conn & RQ_C_CLOSED)
-		return 0;
 	if (s->role == RQ_ROLE_SERVER) {
-		end = req_close(s, why, now);
-		if (end)
-			tell(s, end, now);
-		return 0;
-	}
-	s->conn |= RQ_C_CLOSED;
-	{
+		server_end(sk, s, why, now);
+	} else {
 		struct sockop o = { .now = now, .tgid = s->owner, .op = CC_OP_CLOSE };
 
 		if (cur->tgid == (int)s->owner)
 			o.tid = cur->pid;
+		s->conn |= RQ_C_CLOSED;
 		tell_op(s, &o);
 	}
 	return 0;

@@ -57,6 +57,7 @@ struct inet_connection_sock___sock {
 struct tcp_sock___sock {
 	__u32 lsndtime; /* jiffies of the last data sent */
 	__u64 bytes_received;
+	__u64 bytes_sent;
 };
 #pragma clang attribute pop
 
@@ -268,6 +269,19 @@ static __always_inline int sock_family_ours(struct sock *sk)
 	__u16 family = sk->__sk_common.skc_family;
 
 	return family == AF_INET || family == AF_INET6 || family == AF_UNIX;
+}
+
+/* Does data lie on @sk that was announced and not read? */
+static __always_inline int sock_unread(struct sock *sk, const struct req_state *s)
+{
+	struct tcp_sock *tp;
+
+	if (!s->pend_first)
+		return 0;
+	if (!(s->conn & RQ_C_TCP))
+		return 1;
+	tp = bpf_skc_to_tcp_sock(sk); /* a FIN counts one, and is no request */
+	return tp && tp->rcv_nxt - tp->copied_seq > (sk->sk_shutdown & RCV_SHUTDOWN);
 }
 
 /* LISTEN: the listening socket @sk of state @s is there (@on), or no more. */

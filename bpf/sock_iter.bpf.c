@@ -59,7 +59,8 @@ static __always_inline void seed_in_flight(struct sock *sk, struct req_state *s,
 		return;
 	recvd = BPF_CORE_READ((struct inet_connection_sock___sock *)tp, icsk_ack.lrcvtime);
 	sent = BPF_CORE_READ((struct tcp_sock___sock *)tp, lsndtime);
-	if ((__s32)(recvd - sent) <= 0)
+	/* a connection starts with both set to now */
+	if (BPF_CORE_READ((struct tcp_sock___sock *)tp, bytes_sent) && (__s32)(recvd - sent) <= 0)
 		return;
 	ago = (__u32)((__u32)bpf_jiffies64() - recvd) * sock_jiffy_ns;
 	if (ago >= op.now)
@@ -136,18 +137,6 @@ static __always_inline void refresh_unread(struct seq_file *seq, struct req_stat
 		s->walk_run = sock_walk_run;
 }
 
-static __always_inline int has_unread(struct sock *sk, const struct req_state *s)
-{
-	struct tcp_sock *tp;
-
-	if (!s->pend_first || (s->conn & RQ_C_CLOSED))
-		return 0;
-	if (!(s->conn & RQ_C_TCP))
-		return 1;
-	tp = bpf_skc_to_tcp_sock(sk); /* a FIN counts one, and is no request */
-	return tp && tp->rcv_nxt - tp->copied_seq > (sk->sk_shutdown & RCV_SHUTDOWN);
-}
-
 static __always_inline void refresh_socket(struct seq_file *seq, struct sock *sk)
 {
 	struct req_state *s = bpf_sk_storage_get(&socks, sk, NULL, 0);
@@ -156,7 +145,7 @@ static __always_inline void refresh_socket(struct seq_file *seq, struct sock *sk
 		return;
 	if (s->phase != RQ_IDLE && !s->told)
 		refresh_request(seq, sk, s, sock_walk_mode == SOCK_WALK_STOP);
-	else if (has_unread(sk, s))
+	else if (!(s->conn & RQ_C_CLOSED) && sock_unread(sk, s))
 		refresh_unread(seq, s);
 }
 

@@ -73,6 +73,7 @@ static int print_rec(void *ctx, const struct cc_rec *rec, size_t len)
 {
 	const struct cc_rec_counter *c = (const void *)rec;
 	const struct cc_rec_listen *l = (const void *)rec;
+	const struct cc_rec_target *t = (const void *)rec;
 	const struct cc_rec_loss *loss = (const void *)rec;
 
 	(void)ctx;
@@ -90,6 +91,9 @@ static int print_rec(void *ctx, const struct cc_rec *rec, size_t len)
 	case CC_REC_LISTEN:
 		printf("LISTEN on=%u cookie=%llu tgid=%u port=%u family=%u netns=%llu\n", rec->aux,
 		       l->cookie, l->tgid, l->port, l->family, l->netns);
+		break;
+	case CC_REC_TARGET:
+		printf("TARGET tgid=%u parent=%u comm=%.16s\n", t->tgid, t->parent, t->comm);
 		break;
 	case CC_REC_COUNTER:
 		printf("COUNTER id=%u value=%llu\n", rec->aux, c->value);
