@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "save.h"
+#include "filter.h"
+#include "fmt.h"
+#include "json.h"
+#include "markdown.h"
+#include "pprof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SAVE_ROWS 100000 /* requests in one saved picture */
+
+static int write_text(const struct snapshot *s, FILE *out)
+{
+	for (uint32_t i = 0; i < s->request_cnt; i++) {
+		int err = markdown_request(s, &s->requests[i], out);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int write_file(const struct snapshot *s, const char *path,
+		      int (*write)(const struct snapshot *s, FILE *out))
+{
+	FILE *f = fopen(path, "we");
+	if (!f)
+		return -errno;
+	int err = write(s, f);
+	if (fclose(f) && !err)
+		err = -errno;
+	return err;
+}
+
+/* The picture to save: what is on the screen, all of the window, or one request. */
+static int picture(const struct save_job *j, struct collect *c, const struct cc_query *view,
+		   struct snapshot **ret)
+{
+	struct cc_query q = *view;
+	struct filter *f = NULL;
+	struct cc_err why;
+	q.max_rows = SAVE_ROWS;
+	if (j->what.what != TUI_SAVE_FILTERED)
+		q.filter = NULL;
+	if (j->what.what == TUI_SAVE_REQUEST) {
+		char id[FMT_LEN], text[FMT_LEN + 8];
+		fmt_reqid(id, sizeof(id), j->what.id);
+		snprintf(text, sizeof(text), "id=%s", id);
+		int err = filter_parse(text, &why, &f);
+		if (err)
+			return err;
+		q.filter = f;
+	}
+	int err = collect_snapshot(c, &q, ret);
+	filter_free(f);
+	return err;
+}
+
+static void base_name(char *buf, size_t cap)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	localtime_r(&now, &tm);
+	strftime(buf, cap, "criticast-%Y%m%d-%H%M%S", &tm);
+}
+
+void save_run(struct save_job *j, struct collect *c, const struct cc_query *view)
+{
+	char base[64], path[96];
+	struct snapshot *s;
+	base_name(base, sizeof(base));
+	snprintf(path, sizeof(path), "%s", base);
+	j->err = picture(j, c, view, &s);
+	if (!j->err) {
+		snprintf(path, sizeof(path), "%s.pb.gz", base);
+		j->err = write_file(s, path, pprof_write);
+		if (!j->err) {
+			snprintf(path, sizeof(path), "%s.md", base);
+			j->err = write_file(s, path, write_text);
+		}
+		snapshot_free(s);
+	}
+	bool trace = false;
+	if (!j->err) {
+		snprintf(path, sizeof(path), "%s.criticast", base);
+		j->err = collect_save_history(c, path);
+		trace = !j->err;
+		if (j->err == -ENOENT) /* a replay: the recording is there already */
+			j->err = 0;
+	}
+	if (j->err)
+		snprintf(j->msg, sizeof(j->msg), "cannot write %s: %s", path, strerror(-j->err));
+	else
+		snprintf(j->msg, sizeof(j->msg), "saved %s.pb.gz, .md%s", base,
+			 trace ? ", .criticast" : "");
+}
+
+int save_story(const struct snapshot *s, const struct snap_request *r, bool json, char **ret)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return -ENOMEM;
+	int err = json ? json_request_line(s, r, f) : markdown_request(s, r, f);
+	if (fclose(f) && !err)
+		err = -ENOMEM;
+	if (err)
+		free(text);
+	else
+		*ret = text;
+	return err;
+}
