@@ -69,6 +69,9 @@ struct filter_subject {
 };
 bool filter_match(const struct filter *f, const struct filter_subject *s);
 
+/* True when @want names it: by id (an ordinal of 0 is any), or by the tid that received or sent. */
+bool request_is(const struct cc_request *r, struct cc_reqid want);
+
 /* Name and help of a key, for help texts; "" beyond the table. */
 const char *filter_key_name(unsigned int key);
 const char *filter_key_help(unsigned int key);

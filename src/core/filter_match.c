@@ -64,13 +64,15 @@ static bool match_time(const struct term *t, const struct filter_subject *s)
 	return since_lo <= t->hi - t->lo || since_lo + len >= DAY_NS;
 }
 
+bool request_is(const struct cc_request *r, struct cc_reqid want)
+{
+	return fmt_reqid_matches(want, r->id) ||
+	       (want.kind == CC_REQID_TID && (want.id == r->tid || want.id == r->recv_tid));
+}
+
 static bool match_id(const struct term *t, const struct filter_subject *s)
 {
-	bool is = fmt_reqid_matches(t->id, s->r->id) ||
-		  (t->id.kind == CC_REQID_TID &&
-		   (t->id.id == s->r->tid || t->id.id == s->r->recv_tid));
-
-	return is == (t->op == OP_EQ);
+	return request_is(s->r, t->id) == (t->op == OP_EQ);
 }
 
 /* The wait of a request without a path is not known: no term about it matches. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmt.h"
+#include "snap_text.h"
 
 static uint64_t reqid_key(struct cc_reqid id)
 {
@@ -99,16 +100,11 @@ cc_str labels_task_label(struct labels *n, uint32_t tid, cc_ns at)
 
 cc_str labels_waker(struct labels *n, const struct cc_piece *p)
 {
-#define X(id, name) name,
-	static const char *const kinds[CC_WAKER_CNT] = { CC_WAKERS(X) };
-#undef X
 	bool task = p->waker_kind == CC_WAKER_TASK || p->waker_kind == CC_WAKER_KTHREAD;
 
 	if (task && p->waker_tid)
 		return labels_task_label(n, p->waker_tid, p->end);
-	if (p->waker_kind >= CC_WAKER_CNT)
-		return 0;
-	const char *kind = kinds[p->waker_kind];
+	const char *kind = snap_waker_name(p->waker_kind);
 
 	return strpool_add(&n->pool, kind, strlen(kind));
 }

@@ -84,6 +84,8 @@ static bool subject_text(void *ctx, const struct cc_request *r, enum filter_key 
 
 static bool wanted(struct snap_build *b, const struct cc_request *r)
 {
+	if (b->q->only.kind != CC_REQID_NONE && !request_is(r, b->q->only))
+		return false;
 	if (!b->q->filter)
 		return true;
 	struct cc_request seen = *r; /* as the rows show it: with places by name */

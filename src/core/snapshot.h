@@ -24,6 +24,7 @@ struct cc_query {		/* what the user looks at; all zero: the default view */
 	bool root_causes;	/* waits: by the deepest partition, not depth 0 */
 	uint32_t max_rows;	/* 0: 500 */
 	struct cc_reqid selected; /* kept among the rows when it is still known */
+	struct cc_reqid only;	/* nothing but this request (request_is()); kind NONE: all */
 	uint8_t min_confidence;	/* pieces below it count as unknown in waits */
 	bool all_in_flight;	/* rows of all requests in flight, not only of those beyond the p99 */
 	int32_t tz_off_s;	/* the user's zone: local time - UTC, for at= in the filter */

@@ -8,6 +8,7 @@
 #include "confidence.h"
 #include "digest.h"
 #include "fmt.h"
+#include "snap_text.h"
 
 /* A sentence that grows; what does not fit is cut. */
 struct out {
@@ -33,15 +34,6 @@ static void say_ms(struct out *o, cc_ns ns)
 
 	fmt_ms(text, sizeof(text), ns);
 	say(o, "%s", text);
-}
-
-static const char *task_text(const struct snapshot *s, const struct snap_task *t, char *buf,
-			     size_t cap)
-{
-	const char *comm = snapshot_str(s, t->comm);
-
-	fmt_text(buf, cap, *comm ? "%.60s/%u" : "%stid %u", comm, t->tid);
-	return buf;
 }
 
 static const struct snap_piece *pieces_of(const struct snapshot *s, const struct snap_request *r)
@@ -79,14 +71,11 @@ static void say_place(struct out *o, const struct snapshot *s, const struct snap
 
 static void say_runq(struct out *o, const struct snapshot *s, const struct snap_piece *p)
 {
-	char who[96];
-
 	if (!p->p.occupant_tid) {
 		say(o, ": runnable, no CPU was free for it");
 		return;
 	}
-	say(o, ": behind %s, which had that CPU for ",
-	    task_text(s, &p->occupant, who, sizeof(who)));
+	say(o, ": behind %s, which had that CPU for ", snap_task_text(s, &p->occupant).s);
 	say_ms(o, p->p.occupant_ns);
 	say(o, " of it");
 	if (p->p.flags & CC_PC_MIGRATED)
@@ -96,15 +85,13 @@ static void say_runq(struct out *o, const struct snapshot *s, const struct snap_
 static void say_lock(struct out *o, const struct snapshot *s, const struct snap_piece *p)
 {
 	const char *resource = snapshot_str(s, p->resource), *site = snapshot_str(s, p->site);
-	char who[96];
-
 	say(o, ": %s", *resource ? resource : *site ? site : "an unknown lock");
 	if (p->p.holder_tid)
-		say(o, " held by %s", task_text(s, &p->holder, who, sizeof(who)));
+		say(o, " held by %s", snap_task_text(s, &p->holder).s);
 	else
 		say(o, ", holder not known");
 	if (!p->p.holder_tid && p->p.waker_tid)
-		say(o, ", released by %s", task_text(s, &p->waker, who, sizeof(who)));
+		say(o, ", released by %s", snap_task_text(s, &p->waker).s);
 }
 
 static void say_queue(struct out *o, const struct snapshot *s, const struct snap_piece *p)
@@ -124,14 +111,12 @@ static void say_queue(struct out *o, const struct snapshot *s, const struct snap
 
 static void say_other(struct out *o, const struct snapshot *s, const struct snap_piece *p)
 {
-	char who[96];
-
 	say(o, ":");
 	if (!p->site && !p->resource)
 		say(o, " %s", wait_class_help(p->p.cls));
 	say_place(o, s, p);
 	if (p->p.flags & CC_PC_NOT_TRACED && p->p.waker_tid)
-		say(o, ", ended by %s (not traced)", task_text(s, &p->waker, who, sizeof(who)));
+		say(o, ", ended by %s (not traced)", snap_task_text(s, &p->waker).s);
 	if (p->p.ended == CC_ENDED_TIMEOUT)
 		say(o, ", ended by its timeout");
 }
@@ -163,8 +148,6 @@ static void say_root(struct out *o, const struct snapshot *s, const struct snap_
 		     const struct snap_piece *top)
 {
 	const char *name = wait_class_name(r->root.cls);
-	char who[96];
-
 	if (r->root.piece >= r->piece_cnt || wait_class_unexplained(r->root.cls))
 		return;
 	const struct snap_piece *p = &pieces_of(s, r)[r->root.piece];
@@ -173,7 +156,7 @@ static void say_root(struct out *o, const struct snapshot *s, const struct snap_
 		return;
 	bool same = top->p.holder_tid == p->p.tid;
 
-	say(o, ", %s in %s ", same ? "itself" : task_text(s, &p->task, who, sizeof(who)), name);
+	say(o, ", %s in %s ", same ? "itself" : snap_task_text(s, &p->task).s, name);
 	say_ms(o, r->root.ns);
 	say(o, " ms -> the root cause is %s", name);
 	say_place(o, s, p);

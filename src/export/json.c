@@ -6,11 +6,8 @@
 
 #include "confidence.h"
 #include "json_write.h"
+#include "snap_text.h"
 
-#define X(id, name) name,
-static const char *const ended_names[CC_ENDED_CNT] = { CC_ENDED(X) };
-static const char *const waker_kinds[CC_WAKER_CNT] = { CC_WAKERS(X) };
-#undef X
 static const char *const state_names[] = {
 	[CC_RQS_DONE] = "done", [CC_RQS_IN_FLIGHT] = "in_flight", [CC_RQS_RESUMED] = "resumed"
 };
@@ -61,12 +58,12 @@ static void put_people(struct json *j, const struct snapshot *s, const struct sn
 	} else {
 		json_null(j, "occupant");
 	}
-	if (p->p.waker_kind != CC_WAKER_NONE && p->p.waker_kind < CC_WAKER_CNT) {
+	if (*snap_waker_name(p->p.waker_kind)) {
 		json_open(j, "waker", '{');
 		json_u64(j, "tid", p->waker.tid);
 		json_u64(j, "pid", p->waker.tgid);
 		put_str(j, "comm", s, p->waker.comm);
-		json_str(j, "kind", waker_kinds[p->p.waker_kind]);
+		json_str(j, "kind", snap_waker_name(p->p.waker_kind));
 		json_close(j, '}');
 	} else {
 		json_null(j, "waker");
@@ -105,7 +102,7 @@ static void put_piece(struct json *j, const struct snapshot *s, const struct sna
 	put_task(j, "task", s, &p->task, p->p.goid);
 	json_str(j, "class", wait_class_json(p->p.cls));
 	json_bool(j, "open", p->p.flags & CC_PC_OPEN);
-	json_str(j, "ended", p->p.ended < CC_ENDED_CNT ? ended_names[p->p.ended] : "");
+	json_str(j, "ended", snap_ended_name(p->p.ended));
 	put_str(j, "site", s, p->site);
 	put_str(j, "resource", s, p->resource);
 	put_people(j, s, p);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snap_text.h"
+
+#include "fmt.h"
+
+const char *snap_ended_name(unsigned int ended)
+{
+#define X(id, name) name,
+	static const char *const names[CC_ENDED_CNT] = { CC_ENDED(X) };
+#undef X
+	return ended < CC_ENDED_CNT ? names[ended] : "";
+}
+
+const char *snap_waker_name(unsigned int waker_kind)
+{
+#define X(id, name) name,
+	static const char *const names[CC_WAKER_CNT] = { CC_WAKERS(X) };
+#undef X
+	return waker_kind < CC_WAKER_CNT ? names[waker_kind] : "";
+}
+
+struct snap_text snap_task_text(const struct snapshot *s, const struct snap_task *t)
+{
+	const char *comm = snapshot_str(s, t->comm);
+	struct snap_text ret;
+
+	if (!t->tid)
+		fmt_text(ret.s, sizeof(ret.s), "-");
+	else if (*comm)
+		fmt_text(ret.s, sizeof(ret.s), "%.60s/%u", comm, t->tid);
+	else
+		fmt_text(ret.s, sizeof(ret.s), "tid %u", t->tid);
+	return ret;
+}
+
+struct snap_text snap_waker_text(const struct snapshot *s, const struct snap_piece *p)
+{
+	const char *kind = snap_waker_name(p->p.waker_kind);
+	struct snap_text ret;
+
+	if (p->p.waker_kind == CC_WAKER_TASK || p->p.waker_kind == CC_WAKER_KTHREAD)
+		return snap_task_text(s, &p->waker);
+	fmt_text(ret.s, sizeof(ret.s), "%s", *kind ? kind : "-");
+	return ret;
+}

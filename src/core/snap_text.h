@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snap_text: names of what a snapshot holds, as every text output writes them. */
+#ifndef CC_SNAP_TEXT_H
+#define CC_SNAP_TEXT_H
+
+#include "snapshot.h"
+
+#define SNAP_TEXT_LEN 96
+
+struct snap_text {
+	char s[SNAP_TEXT_LEN];
+};
+
+/* "worker/4249"; "tid 4249" without a name; "-" for no task. */
+struct snap_text snap_task_text(const struct snapshot *s, const struct snap_task *t);
+
+/* Who ended a piece's wait: "worker/4249", "softirq", "timer", "-". */
+struct snap_text snap_waker_text(const struct snapshot *s, const struct snap_piece *p);
+
+/* Take any number: "" beyond their tables. */
+const char *snap_ended_name(unsigned int ended);      /* enum cc_ended: "wake" "timeout" "" */
+const char *snap_waker_name(unsigned int waker_kind); /* enum cc_waker: "task" "softirq" "" */
+
+#endif
