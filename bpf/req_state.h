@@ -181,21 +181,21 @@ static __always_inline void req_begin(struct req_state *s, const struct req_op *
 	s->first_len = 0;
 	s->up_cookie = 0;
 	s->up_votes = s->up_calls = 0;
+	s->phase = RQ_READING; /* also when a send begins it, which then moves on */
 }
 
-/* A socket from before attach has received, at about @arrival, and not answered since. @unread: nor
- * read. */
-static __always_inline void req_seed(struct req_state *s, const struct req_op *op, __u64 arrival,
-				     int unread)
+/* A socket from before attach: a request that began at about @arrival is under way. */
+static __always_inline void req_seed(struct req_state *s, const struct req_op *op, __u64 arrival)
 {
-	if (unread) {
-		s->pend_first = s->pend_last = arrival;
-		s->pend_flags = RQ_P_LATE;
-		s->conn |= RQ_C_LEFT;
-		return;
-	}
 	req_begin(s, op, arrival, CC_RQ_LATE);
-	s->phase = RQ_READING;
+}
+
+/* A socket from before attach: what arrived at about @arrival was not read yet. */
+static __always_inline void req_seed_unread(struct req_state *s, __u64 arrival)
+{
+	s->pend_first = s->pend_last = arrival;
+	s->pend_flags = RQ_P_LATE;
+	s->conn |= RQ_C_LEFT;
 }
 
 /* Over, by event time: not one more send for 50 ms, and none was waiting for room. */
@@ -267,7 +267,6 @@ static __always_inline int req_recv(struct req_state *s, const struct req_op *op
 		s->first_recv = op->now;
 		s->first_len = (__u32)op->bytes;
 		s->recv_tid = op->tid;
-		s->phase = RQ_READING;
 	}
 	s->last_recv = op->now;
 	s->bytes_in += op->bytes;
@@ -414,7 +413,6 @@ static __always_inline void req_begin_unread(struct req_state *s, const struct r
 	req_begin(s, op, arrival,
 		  (flags & RQ_P_ACCEPTQ ? CC_RQ_ACCEPTQ : 0) |
 			  (flags & RQ_P_LATE ? CC_RQ_LATE : 0));
-	s->phase = RQ_READING;
 }
 
 /* By the refresh: is it over? @blocked: the socket has no room for more now. */

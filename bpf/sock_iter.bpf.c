@@ -46,26 +46,35 @@ static __always_inline void seed_listener(struct sock *sk, __u32 tgid)
 	tell_listen(sk, s, 1);
 }
 
-/* Data came after the last byte was sent: a request runs, or lies unread. Jiffies tell which was
- * later, so an answer within the same jiffy (4 ms) counts as given. */
+/* Was a request running at attach, or lying unread? It was if data came after the last byte was
+ * sent: jiffies tell which was later, so an answer within the same jiffy (4 ms) counts as given. */
 static __always_inline void seed_in_flight(struct sock *sk, struct req_state *s, __u32 tgid)
 {
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct req_op op = { .now = bpf_ktime_get_ns(), .tgid = tgid };
-	__u32 recvd, sent;
-	__u64 ago;
+	__u64 ago, got, given;
+	__u32 recvd, unread;
 
-	if (!tp || !BPF_CORE_READ((struct tcp_sock___sock *)tp, bytes_received))
+	if (!tp)
 		return;
+	got = BPF_CORE_READ((struct tcp_sock___sock *)tp, bytes_received);
+	given = BPF_CORE_READ((struct tcp_sock___sock *)tp, bytes_sent);
 	recvd = BPF_CORE_READ((struct inet_connection_sock___sock *)tp, icsk_ack.lrcvtime);
-	sent = BPF_CORE_READ((struct tcp_sock___sock *)tp, lsndtime);
-	/* a connection starts with both set to now */
-	if (BPF_CORE_READ((struct tcp_sock___sock *)tp, bytes_sent) && (__s32)(recvd - sent) <= 0)
+	if (!got)
+		return;
+	/* a new connection has both times set: only its byte counts tell */
+	if (given && (__s32)(recvd - BPF_CORE_READ((struct tcp_sock___sock *)tp, lsndtime)) <= 0)
 		return;
 	ago = (__u32)((__u32)bpf_jiffies64() - recvd) * sock_jiffy_ns;
 	if (ago >= op.now)
 		return;
-	req_seed(s, &op, op.now - ago, tp->rcv_nxt != tp->copied_seq);
+	unread = tp->rcv_nxt - tp->copied_seq;
+	if (unread && !given && got > unread) /* one runs, since before now; another waits */
+		req_seed(s, &op, op.now);
+	if (unread)
+		req_seed_unread(s, op.now - ago);
+	else
+		req_seed(s, &op, op.now - ago);
 }
 
 static __always_inline void seed_connection(struct sock *sk, __u32 tgid)
