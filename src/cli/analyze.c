@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze: a report on a recording: text, JSON or the requests' stories as Markdown. */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli.h"
+#include "json.h"
+#include "markdown.h"
+#include "offline.h"
+#include "report.h"
+
+static int write_markdown(const struct snapshot *s)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->request_cnt && !err; i++)
+		err = markdown_request(s, &s->requests[i], stdout);
+	return err;
+}
+
+int cmd_analyze(int argc, char **argv)
+{
+	struct cli_opts o;
+	enum cli_exit code = cli_parse(CLI_ANALYZE, argc, argv, 1, 1, &o);
+	struct snapshot *s;
+	int err;
+
+	if (code || o.help_shown)
+		return code;
+	bool json = strcmp(o.format, "json") == 0, md = strcmp(o.format, "md") == 0;
+
+	if (!json && !md && strcmp(o.format, "text") != 0)
+		return cli_fail(CLI_USAGE, "--format '%s': wanted text, json or md", o.format);
+	code = offline_snapshot(&o, o.top_n, &s);
+	if (code)
+		return code;
+	if (json) {
+		struct rusage u;
+
+		if (getrusage(RUSAGE_SELF, &u) == 0)
+			s->runtime.rss_bytes = (uint64_t)u.ru_maxrss * 1024;
+		err = json_snapshot_line(s, stdout);
+	} else {
+		err = md ? write_markdown(s) : report_text(s, o.request != NULL, stdout);
+	}
+	snapshot_free(s);
+	(void)err; /* of stdout: told by what follows */
+	return cli_finish_stdout(CLI_OK);
+}
