@@ -316,16 +316,222 @@ def two_processes(w):
     return nets[0]
 
 
+def barging(w):
+    """One lock, many threads, holders that sleep: most of the time is lock wait."""
+    net = S.Net(w)
+    m = S.Mutex(w, 0x1000)
+
+    def main(p, conn):
+        while True:
+            q = yield from net.recv_blocking(p, conn)
+            for _ in range(w.rnd.randint(1, 4)):
+                yield from locked(w, p, m)
+                yield w.work(3)
+            yield from reply(w, net, p, q)
+
+    def thief(p):
+        while True:
+            yield from sleep(w, p)
+            for _ in range(w.rnd.randint(1, 3)):
+                yield from locked(w, p, m, inner=False)
+
+    for c in conns(w, net, w.rnd.randint(3, 6)):
+        w.spawn("conn", main, c)
+    for _ in range(w.rnd.randint(1, 2)):
+        w.spawn("thief", thief)
+    w.locks = [m]
+    return net
+
+
+def mixed(w):
+    """A receiver, workers, helpers, locks they all share, children for some requests."""
+    net = S.Net(w)
+    loop = S.Loop(w)
+    work = S.Queue(w, 0x2000)
+    hs = Helpers(w, w.rnd.randint(1, 2), 0x8000)
+    locks = [S.Mutex(w, 0x3000)]
+
+    def child(p, q):
+        yield from serve(w, p, locks)
+        yield from reply(w, net, p, q)
+
+    def receiver(p):
+        while True:
+            for _, c in (yield from loop.wait(p)):
+                if not c.unread:
+                    continue
+                q = net.recv(p, c)
+                yield w.work(4)
+                if q.got == q.parts:
+                    if w.rnd.random() < 0.2:
+                        w.spawn("child", child, q, parent=p)
+                        yield w.step()
+                    else:
+                        yield from work.put(p, q)
+
+    def worker(p):
+        while True:
+            q = yield from work.get(p)
+            yield w.work(4)
+            if w.rnd.random() < 0.5:
+                yield from locked(w, p, locks[0])
+            if w.rnd.random() < 0.5:
+                net.send(p, q, last=False)
+                yield from hs.call(p)
+            yield from serve(w, p, locks)
+            net.send(p, q)
+            yield w.step()
+
+    def other(p, conn):
+        while True:
+            q = yield from net.recv_blocking(p, conn)
+            yield from serve(w, p, locks, hs)
+            yield from reply(w, net, p, q)
+
+    conns(w, net, w.rnd.randint(2, 4), loop)
+    w.spawn("receiver", receiver)
+    for _ in range(w.rnd.randint(1, 2)):
+        w.spawn("worker", worker)
+    for c in conns(w, net, w.rnd.randint(1, 2)):
+        w.spawn("other", other, c)
+    w.locks = locks
+    return net
+
+
 FAMILIES = {
     "threads": (threads, {}), "helpers": (helpers, {}), "pool": (pool, {}), "loops": (loops, {}),
     "offload": (offload, {}), "forks": (forks, {}), "two_processes": (two_processes, {}),
     "threads_lossy": (threads, {"loss": 0.12}), "pool_lossy": (pool, {"loss": 0.12}),
     "loops_lossy": (loops, {"loss": 0.12}), "helpers_lossy": (helpers, {"loss": 0.12}),
+    "barging": (barging, {"ncpu": 3}), "barging_lossy": (barging, {"ncpu": 3, "loss": 0.1}),
+    "mixed": (mixed, {"ncpu": 3}), "mixed_lossy": (mixed, {"ncpu": 3, "loss": 0.08}),
+    "soup": (None, {}), "chaos": (None, {}),
     "storm": (threads, {"ncpu": 4, "quantum": (1, 6)}),
 }
 
 
+class Soup(S.Recorder):
+    """No machine at all: tasks of two processes block, wake and run as dice say; losses and second
+    wakes included. There are no requests; spans of tasks are asked for."""
+
+    WAITS = ((S.FUTEX, 128, 0x40), (S.FUTEX, 128, 0x40), (S.FUTEX, 128, 0x80), (S.FUTEX, 0x189, 0xc0),
+             (S.EPOLL, 0, 3), (S.NANOSLEEP, 0, 0), (-2, 0, 0))
+
+    def __init__(self, seed):
+        self.rnd = random.Random(seed)
+        self.t0 = self.now = 1000
+        self.records, self.queries = [], []
+        self.all = []
+        for i in range(self.rnd.randint(3, 8)):
+            p = S.Proc(101 + i, self.rnd.choice((100, 100, 200)), "soup")
+            p.state, p.last_in, p.start = "run", self.now, 1
+            self.all.append(p)
+            self.open_task(p, 9, self.now)
+
+    def some(self, state):
+        return [p for p in self.all if p.state == state]
+
+    def step(self):
+        rnd = self.rnd
+        self.now += rnd.choice((0, 1, 1, 2, 4))
+        run, blocked, ready = self.some("run"), self.some("blocked"), self.some("ready")
+        u = rnd.random()
+        if u < 0.4 and len(run) > 1:
+            self.go_off(rnd.choice(run), rnd.random() < 0.25)
+        elif u < 0.7 and blocked and run:
+            self.wake(rnd.choice(blocked), rnd.choice(run))
+        elif ready:
+            self.go_on(rnd.choice(ready))
+
+    def go_off(self, p, preempted):
+        if p.last_in == self.now:
+            return
+        p.out, p.preempted, p.wake, p.waker, p.ctx = self.now, preempted, 0, None, 0
+        p.woken_again = 0
+        nr, op, key = self.rnd.choice(self.WAITS)
+        p.spec = S.Spec(-1, state=0) if preempted else S.Spec(
+            nr, key, (key, op, 2 if op == 128 else 1, 0, 0, 0), key,
+            self.rnd.choice(self.all).tid if op == 128 and self.rnd.random() < 0.3 else 0)
+        p.state = "ready" if preempted else "blocked"
+
+    def wake(self, p, by):
+        u = self.rnd.random()
+        p.wake, p.waker = self.now, by
+        p.state = "ready"
+        if u > 0.85:
+            p.ctx = self.rnd.choice((S.CTX_SOFTIRQ, S.CTX_HARDIRQ))
+        elif u > 0.75:
+            p.ctx, p.waker = S.CTX_IDLE, None
+        elif u > 0.7:
+            p.wake, p.waker = 0, None
+            self.go_on(p)
+
+    def go_on(self, p):
+        if p.wake and p.wake < self.now and self.rnd.random() < 0.05:
+            self.records.append({"k": "WAKE", "ts": self.rnd.randint(p.wake + 1, self.now),
+                                 "tid": p.tid, "waker_tid": 0, "waker_tgid": 0, "key": 0})
+        self.loss = 0 if self.records and self.records[-1]["k"] == "WAKE" else 0.08
+        self.episode(p, 0)
+        p.state, p.last_in = "run", self.now
+
+    def make(self):
+        for _ in range(self.rnd.randint(30, 200)):
+            self.step()
+        self.now += 1
+        self.procs = {p.tid: p for p in self.all}
+        for p in self.all:
+            self.open_task(p, 17, self.now)
+        for _ in range(12):
+            lo = self.rnd.randint(self.t0, self.now - 1)
+            self.queries.append((self.rnd.choice(self.all).tid, lo, self.rnd.randint(lo + 1, self.now)))
+        return self
+
+
+class Chaos(Soup):
+    """Soup with requests: whoever runs may receive, answer or fork, in no sensible order. Nobody's
+    program does this; the rules have an answer all the same."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        for p in self.all:
+            p.tgid = 100
+        self.net = S.Net(self)
+        self.net.again = lambda conn: None
+        self.cookie, self.busy = 0x10, {}
+        self.conns = [S.Conn(self.net) for _ in range(self.rnd.randint(1, 4))]
+        for r in self.records:
+            r["tgid"] = 100
+
+    def step(self):
+        super().step()
+        free = [p for p in self.some("run") if p.last_in < self.now
+                and self.busy.get(p.tid, 0) < self.now]
+        if not free or self.rnd.random() < 0.6:
+            return
+        p, c = self.rnd.choice(free), self.rnd.choice(self.conns)
+        self.busy[p.tid] = self.now
+        q = c.req
+        if q is None:
+            c.ordinal += 1
+            c.req = S.Req(c, c.ordinal, self.now, 1)
+        elif not q.recvs:
+            q.recvs.append((self.now, p.tid))
+        elif self.now > (q.sends or q.recvs)[-1][0]:
+            u = self.rnd.random()
+            if u < 0.15 and not q.sends and q.recvs[-1][0] < self.now:
+                q.recvs.append((self.now, p.tid))
+            elif u < 0.3:
+                self.net.send(p, q, last=False)
+            elif u < 0.65:
+                self.net.send(p, q)
+                c.req = None
+
+
 def make(name, seed, length=None):
+    if name == "chaos":
+        return Chaos(f"chaos:{seed}").make()
+    if name == "soup":
+        return Soup(f"soup:{seed}").make()
     build, opts = FAMILIES[name]
     rnd = random.Random(f"{name}/{seed}")
     opts = dict({"ncpu": rnd.choice((1, 2, 2, 3))}, **opts)

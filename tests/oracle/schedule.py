@@ -10,7 +10,7 @@ import random
 import struct
 
 KINDS = {"EPISODE": 1, "EXTRA": 2, "SOCKOP": 3, "REQ": 4, "TASK": 7, "OPEN_TASK": 8, "OPEN_REQ": 9,
-         "LOSS": 10, "TICK": 11, "TARGET": 15, "WAKE": 23, "QUERY": 0}
+         "LOSS": 10, "TICK": 11, "TARGET": 15, "OPTION": 16, "WAKE": 23, "QUERY": 0}
 PREEMPT, EARLY, SEEDED, BORN = 1, 16, 64, 128
 CTX_TASK, CTX_SOFTIRQ, CTX_HARDIRQ, CTX_IDLE, CTX_KSOFTIRQD, CTX_KTHREAD = range(6)
 OP_RECV, OP_SEND, OP_CONNECT, OP_EAGAIN = 1, 2, 3, 7
@@ -58,6 +58,8 @@ def body(r):
         return struct.pack("<4Q", r["drained_to"], 0, 0, 0)
     if k == "TARGET":
         return struct.pack("<IIQ16s", r["tgid"], 0, 1, b"srv")
+    if k == "OPTION":
+        return struct.pack("<Q", r["value"])
     if k == "WAKE":
         return struct.pack("<4I", r["tid"], r["waker_tid"], r["waker_tgid"], r["key"])
     if k == "QUERY":
@@ -66,7 +68,7 @@ def body(r):
 
 
 SIZES = {"EPISODE": 64, "EXTRA": 240, "SOCKOP": 88, "REQ": 224, "OPEN_REQ": 224, "TASK": 72,
-         "OPEN_TASK": 200, "TICK": 48, "TARGET": 48, "WAKE": 32, "QUERY": 40}
+         "OPEN_TASK": 200, "TICK": 48, "TARGET": 48, "OPTION": 24, "WAKE": 32, "QUERY": 40}
 
 
 def encode(r):
@@ -115,7 +117,48 @@ class Proc:
         self.start = 0
 
 
-class World:
+class Recorder:
+    """What the probes write: needs rnd, now, loss (share of episodes folded) and records."""
+
+    def episode(self, p, c):
+        sp, w = p.spec, p.waker
+        if self.rnd.random() < self.loss and not p.extra_flags & BORN:
+            p.lost[0] += 1
+            p.lost[1] += self.now - p.out
+        else:
+            born = p.extra_flags & BORN
+            ep = {"k": "EPISODE", "ts": self.now, "cpu": c, "aux": sp.nr, "tid": p.tid, "seq": p.seq,
+                  "out": p.out, "wake": p.wake, "state": sp.state if not p.preempted else 0,
+                  "flags": (PREEMPT if p.preempted and not born else 0) | p.ctx << 1 | p.extra_flags,
+                  "waker_tid": w.tid if w else 0, "waker_tgid": w.tgid if w else 0, "key": sp.key,
+                  "lost": tuple(p.lost)}
+            p.lost = [0, 0]
+            recs = [ep]
+            if not p.preempted and (sp.fd_kind or sp.args[1] or self.rnd.random() < 0.3):
+                recs.append({"k": "EXTRA", "ts": self.now, "cpu": c, "aux": sp.nr, "tid": p.tid,
+                             "seq": p.seq, "args": sp.args, "uaddr": sp.uaddr, "owner": sp.owner,
+                             "flags": 1 if sp.owner else 0, "fd": -1, "fd_kind": sp.fd_kind,
+                             "fd_id": 0})
+                if self.rnd.random() < 0.5:
+                    recs.reverse()
+            self.records += recs
+        p.seq += 1
+        p.preempted, p.extra_flags, p.waker, p.ctx, p.wake = False, 0, None, CTX_TASK, 0
+
+    def open_task(self, p, flags, ts):
+        off = p.state != "run"
+        sp = p.spec or Spec(-1, state=0)
+        self.records.append({
+            "k": "OPEN_TASK", "ts": ts, "flags": flags, "aux": sp.nr if off else -1, "tid": p.tid,
+            "tgid": p.tgid, "start": p.start, "out": p.out if off else 0,
+            "wake": p.wake if off else 0,
+            "state": sp.state if off and not p.preempted else 0, "seq": p.seq,
+            "key": sp.key if off else 0, "args": sp.args if off else (0,) * 6,
+            "uaddr": sp.uaddr if off else 0, "owner": sp.owner if off else 0,
+            "lost": tuple(p.lost), "last_in": p.last_in if not off else 0})
+
+
+class World(Recorder):
     def __init__(self, seed, ncpu=2, loss=0.0, quantum=(8, 40), start=1000):
         self.rnd = random.Random(seed)
         self.ncpu, self.loss, self.quantum = ncpu, loss, quantum
@@ -126,7 +169,6 @@ class World:
         self.records, self.queries = [], []
         self.next_tid = 101
         self.cookie = 0x10
-        self.untraced = set()
 
     # events
     def at(self, t, fn, *a):
@@ -185,31 +227,6 @@ class World:
         self.episode(p, c)
         p.state, p.last_in = "run", self.now
         self.slice(p)
-
-    def episode(self, p, c):
-        sp, w = p.spec, p.waker
-        if self.rnd.random() < self.loss and not p.extra_flags & BORN:
-            p.lost[0] += 1
-            p.lost[1] += self.now - p.out
-        else:
-            born = p.extra_flags & BORN
-            ep = {"k": "EPISODE", "ts": self.now, "cpu": c, "aux": sp.nr, "tid": p.tid, "seq": p.seq,
-                  "out": p.out, "wake": p.wake, "state": sp.state if not p.preempted else 0,
-                  "flags": (PREEMPT if p.preempted and not born else 0) | p.ctx << 1 | p.extra_flags,
-                  "waker_tid": w.tid if w else 0, "waker_tgid": w.tgid if w else 0, "key": sp.key,
-                  "lost": tuple(p.lost)}
-            p.lost = [0, 0]
-            recs = [ep]
-            if not p.preempted and (sp.fd_kind or sp.args[1] or self.rnd.random() < 0.3):
-                recs.append({"k": "EXTRA", "ts": self.now, "cpu": c, "aux": sp.nr, "tid": p.tid,
-                             "seq": p.seq, "args": sp.args, "uaddr": sp.uaddr, "owner": sp.owner,
-                             "flags": 1 if sp.owner else 0, "fd": -1, "fd_kind": sp.fd_kind,
-                             "fd_id": 0})
-                if self.rnd.random() < 0.5:
-                    recs.reverse()
-            self.records += recs
-        p.seq += 1
-        p.preempted, p.extra_flags, p.waker, p.ctx, p.wake = False, 0, None, CTX_TASK, 0
 
     def slice(self, p):
         p.token += 1
@@ -280,18 +297,6 @@ class World:
         if self.ready:
             self.after(0, self.dispatch, c)
 
-    def open_task(self, p, flags, ts):
-        off = p.state != "run"
-        sp = p.spec or Spec(-1, state=0)
-        self.records.append({
-            "k": "OPEN_TASK", "ts": ts, "flags": flags, "aux": sp.nr if off else -1, "tid": p.tid,
-            "tgid": p.tgid, "start": p.start, "out": p.out if off else 0,
-            "wake": p.wake if off else 0,
-            "state": sp.state if off and not p.preempted else 0, "seq": p.seq,
-            "key": sp.key if off else 0, "args": sp.args if off else (0,) * 6,
-            "uaddr": sp.uaddr if off else 0, "owner": sp.owner if off else 0,
-            "lost": tuple(p.lost), "last_in": p.last_in if not off else 0})
-
     def stop(self):
         for p in self.procs.values():
             if p.state != "dead":
@@ -314,7 +319,12 @@ class Mutex:
     def __init__(self, w, addr):
         self.w, self.addr = w, addr
         self.owner, self.waiters = None, []
-        self.held = []  # truth: (tid, from, to)
+        self.held, self.since = [], 0
+
+    def holds(self):
+        """Truth: (tid, from, to) of everybody who had it."""
+        now = [(self.owner.tid, self.since, self.w.now)] if self.owner else []
+        return self.held + now
 
     def lock(self, p):
         w = self.w
@@ -509,6 +519,7 @@ class Upstream:
 def interleave(records, rnd, ticks):
     """One of the orders in which rings could be drained: per task in order, else as it comes."""
     records = sorted(records, key=lambda r: r["ts"])
+    head = [{"k": "OPTION", "ts": records[0]["ts"], "aux": 6, "value": 62}]  # x86-64
     end = records[-1]["ts"] if records else 0
     out, i = [], 0
     bounds = sorted(rnd.randint(records[0]["ts"], end) for _ in range(ticks)) + [end + 1]
@@ -530,4 +541,4 @@ def interleave(records, rnd, ticks):
             rings = [x for x in rings if x]
         if bound <= end:
             out.append({"k": "TICK", "ts": bound, "drained_to": bound, "cpu": 0xffff})
-    return out
+    return head + out
