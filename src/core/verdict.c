@@ -58,13 +58,13 @@ static const struct snap_piece *main_piece(const struct snapshot *s, const struc
 	return best;
 }
 
-/* " in site", " on resource": whichever is known. */
+/* " in site", " on resource" (a peer: " for it"): whichever is known. */
 static void say_place(struct out *o, const struct snapshot *s, const struct snap_piece *p)
 {
 	const char *site = snapshot_str(s, p->site), *resource = snapshot_str(s, p->resource);
 
 	if (*resource)
-		say(o, " on %s", resource);
+		say(o, wait_class_letter(p->p.cls) == 'N' ? " for %s" : " on %s", resource);
 	if (*site)
 		say(o, " in %s", site);
 }

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sentences: true to the piece they speak of, and silent about what is not known. */
+#include <criterion/criterion.h>
+
+#include "snap_fixture.h"
+#include "verdict.h"
+
+static char text[VERDICT_LEN];
+
+static const char *verdict(struct snap_fixture *f)
+{
+	fixture_strings(f);
+	size_t len = verdict_request(&f->s, &f->r, text, sizeof(text));
+
+	cr_expect_eq(len, strlen(text));
+	return text;
+}
+
+/* Makes the request one wait of @cls, without anything beneath. */
+static struct snap_piece *only(struct snap_fixture *f, enum wait_class cls)
+{
+	f->p[0] = fixture_piece(f, 0, 100000, 0, cls, f->p[0].task);
+	f->r.piece_cnt = 1;
+	f->r.latency_ns = CC_MS(100);
+	f->r.dominant = f->r.root =
+		(struct snap_dominant){ .cls = (uint8_t)cls, .ns = CC_MS(100), .share = 1 };
+	return &f->p[0];
+}
+
+Test(verdict, lock_held_by_one_in_fsync)
+{
+	struct snap_fixture *f = fixture_new();
+
+	f->p[3].site = 0;
+	cr_expect_str_eq(verdict(f),
+			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by worker/4249, "
+			 "itself in disk fsync 123.0 ms -> the root cause is disk fsync");
+	f->p[3].site = fx(f, "cart_flush+0x9c");
+	f->p[3].resource = fx(f, "cart.log");
+	cr_expect_str_eq(verdict(f),
+			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by worker/4249, "
+			 "itself in disk fsync 123.0 ms -> the root cause is disk fsync "
+			 "on cart.log in cart_flush+0x9c");
+	fixture_free(f);
+}
+
+Test(verdict, a_holder_that_is_not_known_is_not_named)
+{
+	struct snap_fixture *f = fixture_new();
+
+	f->p[1].p.holder_tid = 0;
+	f->r.root = f->r.dominant;
+	cr_expect_str_eq(verdict(f), "lock 141.0 of 211.4 ms (67%): cart_mutex, holder not known, "
+				     "released by worker/4249");
+	f->p[1].p.waker_tid = 0;
+	f->p[1].resource = f->r.dominant.resource = 0;
+	f->p[1].p.flags |= CC_PC_OPEN;
+	f->r.state = CC_RQS_IN_FLIGHT;
+	cr_expect_str_eq(verdict(f), "still going on: lock 141.0 of 211.4 ms (67%): cart_add+0x41, "
+				     "holder not known, not over yet");
+	fixture_free(f);
+}
+
+Test(verdict, not_attributed)
+{
+	struct snap_fixture *f = fixture_new();
+
+	only(f, WAIT_ASYNC);
+	cr_expect_str_eq(verdict(f),
+			 "not attributed: async 100.0 of 100.0 ms (100%), the thread was "
+			 "free, what it waited for is not known");
+	f->r.confidence = 12;
+	f->r.lost_inside = true;
+	cr_expect_not_null(strstr(verdict(f), "; low confidence (12); events were lost meanwhile"));
+	f->r.path_ok = false;
+	cr_expect_str_eq(
+		verdict(f),
+		"not attributed: no path (its events are not kept, or it was not sampled)");
+	fixture_free(f);
+}
+
+Test(verdict, each_kind)
+{
+	struct snap_fixture *f = fixture_new();
+	struct snap_piece *p = only(f, WAIT_CPU);
+
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): running");
+	p = only(f, WAIT_RUNQ);
+	cr_expect_str_eq(verdict(f),
+			 "runq 100.0 of 100.0 ms (100%): runnable, no CPU was free for it");
+	p->p.occupant_tid = 911;
+	p->p.occupant_ns = CC_MS(58);
+	p->occupant = (struct snap_task){ 911, 911, fx(f, "backup") };
+	cr_expect_str_eq(verdict(f), "runq 100.0 of 100.0 ms (100%): behind backup/911, which had "
+				     "that CPU for 58.0 of it");
+	p = only(f, WAIT_HOL);
+	p->by_request = fx(f, "7f3a#2");
+	cr_expect_str_eq(verdict(f),
+			 "hol 100.0 of 100.0 ms (100%): its thread served request 7f3a#2 "
+			 "meanwhile");
+	p = only(f, WAIT_QUEUED);
+	cr_expect_str_eq(verdict(f), "queued 100.0 of 100.0 ms (100%): all workers were busy");
+	p = only(f, WAIT_SOCKQ);
+	p->p.flags = CC_PC_IDLE_SIBLING;
+	cr_expect_str_eq(verdict(f),
+			 "sockq 100.0 of 100.0 ms (100%): data lay in the socket, nobody "
+			 "read it, though another worker was idle");
+	p = only(f, WAIT_UPSTREAM);
+	p->resource = f->r.dominant.resource = fx(f, "10.0.0.9:5432");
+	f->r.confidence = 50;
+	cr_expect_str_eq(verdict(f),
+			 "probably upstream 100.0 of 100.0 ms (100%): for 10.0.0.9:5432; "
+			 "low confidence (50)");
+	p = only(f, WAIT_THROTTLE);
+	f->r.confidence = 95;
+	cr_expect_str_eq(verdict(f), "throttle 100.0 of 100.0 ms (100%): runnable, held back by a "
+				     "cgroup CPU quota");
+	fixture_free(f);
+}
+
+Test(verdict, short_buffer)
+{
+	struct snap_fixture *f = fixture_new();
+	char small[10];
+
+	fixture_strings(f);
+	cr_expect_eq(verdict_request(&f->s, &f->r, small, sizeof(small)), 9);
+	cr_expect_str_eq(small, "lock 141.");
+	fixture_free(f);
+}
+
+Test(verdict, window)
+{
+	struct snap_fixture *f = fixture_new();
+	struct verdict_slow d = { .cls = WAIT_LOCK, .root_cls = WAIT_FSYNC };
+
+	d.resource = fx(f, "cart_mutex");
+	d.holder = fx(f, "worker/4249");
+	f->slow[0] = (struct snap_slow_typical){ WAIT_LOCK, CC_MS(45), CC_MS(4) };
+	f->slow[1] = (struct snap_slow_typical){ WAIT_UPSTREAM, CC_US(10500), CC_MS(10) };
+	f->slow[2] = (struct snap_slow_typical){ WAIT_CPU, CC_MS(1), CC_MS(1) };
+	f->s.slow = f->slow;
+	f->s.slow_cnt = 3;
+	f->s.p95_ns = CC_US(48200);
+	f->s.total_cnt = 100;
+	fixture_strings(f);
+	verdict_window(&f->s, &d, text, sizeof(text));
+	cr_expect_str_eq(text,
+			 "slow requests (48.2 ms and over): lock +41.0 ms on cart_mutex, held by "
+			 "worker/4249 in disk fsync; upstream as always");
+	verdict_window(&f->s, NULL, text, sizeof(text));
+	cr_expect_str_eq(text,
+			 "slow requests (48.2 ms and over): lock +41.0 ms; upstream as always");
+	f->slow[0].cls = WAIT_ASYNC;
+	verdict_window(&f->s, &d, text, sizeof(text));
+	cr_expect_str_eq(text, "slow requests (48.2 ms and over): async +41.0 ms, not attributed; "
+			       "upstream as always");
+	f->s.slow = f->slow + 1;
+	f->s.slow_cnt = 2;
+	verdict_window(&f->s, NULL, text, sizeof(text));
+	cr_expect_str_eq(text,
+			 "slow requests are like the typical ones: mostly upstream, 10.5 ms each");
+	f->s.total_cnt = 0;
+	f->s.in_flight_cnt = 2;
+	verdict_window(&f->s, NULL, text, sizeof(text));
+	cr_expect_str_eq(text, "no finished request in this window, 2 in flight");
+	fixture_free(f);
+}
