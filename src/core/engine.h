@@ -38,6 +38,7 @@ struct engine_stats {
 	uint64_t episodes;
 	uint64_t late;		 /* came later than their watermark */
 	uint64_t lost_cnt;	 /* folded episodes + LOSS records */
+	uint64_t loss_records;	 /* of these, told by LOSS */
 	cc_ns lost_ns;
 	uint64_t clamped, wake_running, cycles;
 	uint64_t evicted;	 /* episodes and requests dropped for memory or age */

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "classify.h"
+
+#include <string.h>
+
+/* What a syscall can wait for, before the file it works on is known. */
+enum sys_kind {
+	SYS_OTHER,
+	SYS_FUTEX,
+	SYS_EPOLL,
+	SYS_POLL,
+	SYS_ACCEPT,
+	SYS_CONNECT,
+	SYS_RECV, /* sockets only */
+	SYS_SEND,
+	SYS_READ, /* any file */
+	SYS_WRITE,
+	SYS_COPY, /* sendfile, splice */
+	SYS_FSYNC,
+	SYS_SLEEP,
+	SYS_CHILD,
+	SYS_FLOCK,
+	SYS_IPC,
+	SYS_URING,
+	SYS_AIO,
+	SYS_SIGNAL,
+	SYS_RANDOM,
+	SYS_MM,   /* mmap_lock */
+	SYS_PATH, /* directories and inodes */
+};
+
+/* Syscall numbers: x86-64, then the generic table that arm64 uses; -1: has none.
+ * Source: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h. */
+struct sys_row {
+	int16_t x86, generic;
+	uint8_t kind;
+};
+static const struct sys_row sys_rows[] = {
+	{ 0, 63, SYS_READ },      { 1, 64, SYS_WRITE },     { 2, -1, SYS_PATH },
+	{ 4, -1, SYS_PATH },      { 6, -1, SYS_PATH },      { 7, -1, SYS_POLL },
+	{ 9, 222, SYS_MM },       { 10, 226, SYS_MM },      { 11, 215, SYS_MM },
+	{ 12, 214, SYS_MM },      { 17, 67, SYS_READ },     { 18, 68, SYS_WRITE },
+	{ 19, 65, SYS_READ },     { 20, 66, SYS_WRITE },    { 21, -1, SYS_PATH },
+	{ 23, -1, SYS_POLL },     { 25, 216, SYS_MM },      { 26, 227, SYS_FSYNC },
+	{ 28, 233, SYS_MM },      { 34, -1, SYS_SIGNAL },   { 35, 101, SYS_SLEEP },
+	{ 40, 71, SYS_COPY },     { 42, 203, SYS_CONNECT }, { 43, 202, SYS_ACCEPT },
+	{ 44, 206, SYS_SEND },    { 45, 207, SYS_RECV },    { 46, 211, SYS_SEND },
+	{ 47, 212, SYS_RECV },    { 56, 220, SYS_CHILD },   { 58, -1, SYS_CHILD },
+	{ 59, 221, SYS_PATH },    { 61, 260, SYS_CHILD },   { 65, 193, SYS_IPC },
+	{ 69, 189, SYS_IPC },     { 70, 188, SYS_IPC },     { 72, 25, SYS_FLOCK },
+	{ 73, 32, SYS_FLOCK },    { 74, 82, SYS_FSYNC },    { 75, 83, SYS_FSYNC },
+	{ 76, 45, SYS_PATH },     { 77, 46, SYS_PATH },     { 78, -1, SYS_PATH },
+	{ 82, -1, SYS_PATH },     { 83, -1, SYS_PATH },     { 84, -1, SYS_PATH },
+	{ 85, -1, SYS_PATH },     { 87, -1, SYS_PATH },     { 128, 137, SYS_SIGNAL },
+	{ 130, 133, SYS_SIGNAL }, { 162, 81, SYS_FSYNC },   { 187, 213, SYS_READ },
+	{ 202, 98, SYS_FUTEX },   { 208, 4, SYS_AIO },      { 217, 61, SYS_PATH },
+	{ 220, 192, SYS_IPC },    { 230, 115, SYS_SLEEP },  { 232, -1, SYS_EPOLL },
+	{ 242, 182, SYS_IPC },    { 243, 183, SYS_IPC },    { 247, 95, SYS_CHILD },
+	{ 257, 56, SYS_PATH },    { 258, 34, SYS_PATH },    { 262, 79, SYS_PATH },
+	{ 263, 35, SYS_PATH },    { 264, 38, SYS_PATH },    { 270, 72, SYS_POLL },
+	{ 271, 73, SYS_POLL },    { 275, 76, SYS_COPY },    { 276, 77, SYS_COPY },
+	{ 277, 84, SYS_FSYNC },   { 278, 75, SYS_COPY },    { 281, 22, SYS_EPOLL },
+	{ 285, 47, SYS_PATH },    { 288, 242, SYS_ACCEPT }, { 295, 69, SYS_READ },
+	{ 296, 70, SYS_WRITE },   { 299, 243, SYS_RECV },   { 306, 267, SYS_FSYNC },
+	{ 307, 269, SYS_SEND },   { 316, 276, SYS_PATH },   { 318, 278, SYS_RANDOM },
+	{ 326, 285, SYS_COPY },   { 327, 286, SYS_READ },   { 328, 287, SYS_WRITE },
+	{ 332, 291, SYS_PATH },   { 333, 292, SYS_AIO },    { 426, 426, SYS_URING },
+	{ 435, 435, SYS_CHILD },  { 437, 437, SYS_PATH },   { 441, 441, SYS_EPOLL },
+	{ 449, 449, SYS_FUTEX },  { 455, 455, SYS_FUTEX },
+};
+
+#define MACHINE_X86_64 62
+
+static enum sys_kind sys_kind(uint16_t machine, int16_t nr)
+{
+	bool x86 = !machine || machine == MACHINE_X86_64;
+
+	if (nr < 0)
+		return SYS_OTHER;
+	/* nearly every wait that is not in the table's order is one of the first rows */
+	for (size_t i = 0; i < ARRAY_SIZE(sys_rows); i++)
+		if ((x86 ? sys_rows[i].x86 : sys_rows[i].generic) == nr)
+			return (enum sys_kind)sys_rows[i].kind;
+	return SYS_OTHER;
+}
+
+bool classify_is_futex(const struct classifier *c, const struct episode *ep)
+{
+	if (ep->syscall == 202 && (!c->machine || c->machine == MACHINE_X86_64))
+		return true; /* the common case of the hot path */
+	return sys_kind(c->machine, ep->syscall) == SYS_FUTEX;
+}
+
+/* Source: include/uapi/linux/futex.h. */
+enum {
+	OP_WAIT = 0,
+	OP_LOCK_PI = 6,
+	OP_WAIT_BITSET = 9,
+	OP_WAIT_REQUEUE_PI = 11,
+	OP_LOCK_PI2 = 13,
+	OP_PRIVATE = 128,
+	OP_CMD = 127,
+};
+
+enum wait_class classify_futex(const struct side *side)
+{
+	uint64_t val = side->val & UINT32_MAX;
+
+	if (side->flags & CC_EX_OWNER && side->owner)
+		return WAIT_LOCK;
+	if (!side->futex)
+		return WAIT_LOCK; /* arguments not told */
+	switch (side->op & OP_CMD) {
+	case OP_LOCK_PI:
+	case OP_LOCK_PI2:
+		return WAIT_LOCK;
+	case OP_WAIT_REQUEUE_PI:
+		return WAIT_COND;
+	case OP_WAIT_BITSET:
+		/* a glibc mutex with a timeout expects 2, a shared semaphore 0 */
+		if (val == 2)
+			return WAIT_LOCK;
+		return val == 0 && !(side->op & OP_PRIVATE) ? WAIT_SEMA : WAIT_COND;
+	case OP_WAIT:
+		/* a contended lock word is never 0; -1 is what parkers expect */
+		return val == 0 || val == UINT32_MAX ? WAIT_COND : WAIT_LOCK;
+	default:
+		return WAIT_LOCK;
+	}
+}
+
+static enum wait_class of_futex(const struct classifier *c, const struct task *t,
+				const struct episode *ep, const struct side *side, bool *guessed)
+{
+	uint32_t res;
+
+	if (side && side->told)
+		return classify_futex(side);
+	res = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
+	if (res && c->resources->v.p[res - 1].learned)
+		return (enum wait_class)c->resources->v.p[res - 1].learned;
+	*guessed = true;
+	return WAIT_LOCK;
+}
+
+/* Kind of the file: told for this wait, or the one a slow wait on the same descriptor had. */
+static unsigned int fd_kind(const struct classifier *c, const struct task *t,
+			    const struct episode *ep, const struct side *side)
+{
+	uint32_t res;
+
+	if (side && side->told)
+		return side->fd_kind;
+	res = resources_find(c->resources, RES_FD, ep->key, 0, t->tgid);
+	return res ? c->resources->v.p[res - 1].learned : CC_FD_NONE;
+}
+
+static enum wait_class of_socket(const struct classifier *c, const struct side *side, bool out)
+{
+	if (side && side->fd_id && map_get(c->upstreams, side->fd_id))
+		return WAIT_UPSTREAM;
+	return out ? WAIT_NET_SEND : WAIT_NET_RECV;
+}
+
+static enum wait_class of_file(const struct classifier *c, const struct side *side,
+			       unsigned int kind, bool out)
+{
+	switch (kind) {
+	case CC_FD_FILE:
+	case CC_FD_DIR:
+	case CC_FD_BLOCK:
+		return out ? WAIT_DISK_WRITE : WAIT_DISK_READ;
+	case CC_FD_PIPE:
+		return WAIT_PIPE;
+	case CC_FD_SOCK_UNIX:
+		return WAIT_UNIX;
+	case CC_FD_SOCK_TCP:
+	case CC_FD_SOCK_UDP:
+	case CC_FD_SOCK_OTHER:
+		return of_socket(c, side, out);
+	case CC_FD_TIMERFD:
+		return WAIT_SLEEP;
+	case CC_FD_SIGNALFD:
+		return WAIT_SIGNAL;
+	case CC_FD_EPOLL:
+	case CC_FD_EVENTFD:
+	case CC_FD_INOTIFY:
+		return WAIT_POLL;
+	case CC_FD_IO_URING:
+		return WAIT_IO_URING;
+	default:
+		return WAIT_BLOCKED;
+	}
+}
+
+static enum wait_class of_io(const struct classifier *c, enum sys_kind sys, const struct side *side,
+			     unsigned int kind, bool disk, bool *guessed)
+{
+	bool out = sys == SYS_WRITE || sys == SYS_SEND;
+
+	*guessed = kind == CC_FD_NONE;
+	if (kind != CC_FD_NONE)
+		return of_file(c, side, kind, out || (sys == SYS_COPY && !disk));
+	if (sys == SYS_RECV || sys == SYS_SEND)
+		return of_socket(c, side, out);
+	if (sys == SYS_COPY)
+		return disk ? WAIT_DISK_READ : WAIT_NET_SEND;
+	if (disk)
+		return out ? WAIT_DISK_WRITE : WAIT_DISK_READ;
+	return WAIT_BLOCKED;
+}
+
+static enum wait_class of_syscall(const struct classifier *c, const struct task *t,
+				  const struct episode *ep, const struct side *side, bool *guessed)
+{
+	bool disk = ep_kind(ep) == EP_DISK;
+	enum sys_kind sys = sys_kind(c->machine, ep->syscall);
+
+	switch (sys) {
+	case SYS_FUTEX:
+		return of_futex(c, t, ep, side, guessed);
+	case SYS_EPOLL:
+		return WAIT_EPOLL;
+	case SYS_POLL:
+		return WAIT_POLL;
+	case SYS_ACCEPT:
+		return WAIT_NET_RECV;
+	case SYS_CONNECT:
+		return side && side->fd_kind == CC_FD_SOCK_UNIX ? WAIT_UNIX : WAIT_UPSTREAM;
+	case SYS_RECV:
+	case SYS_SEND:
+	case SYS_READ:
+	case SYS_WRITE:
+	case SYS_COPY:
+		return of_io(c, sys, side, fd_kind(c, t, ep, side), disk, guessed);
+	case SYS_FSYNC:
+		return WAIT_FSYNC;
+	case SYS_SLEEP:
+		return WAIT_SLEEP;
+	case SYS_CHILD:
+		return WAIT_CHILD;
+	case SYS_FLOCK:
+		return WAIT_FLOCK;
+	case SYS_IPC:
+		return WAIT_IPC;
+	case SYS_URING:
+		return WAIT_IO_URING;
+	case SYS_AIO:
+		return WAIT_DISK;
+	case SYS_SIGNAL:
+		return WAIT_SIGNAL;
+	case SYS_RANDOM:
+		return WAIT_ENTROPY;
+	case SYS_MM:
+		*guessed = true;
+		return WAIT_KLOCK;
+	case SYS_PATH:
+		*guessed = true;
+		return disk ? WAIT_DISK : WAIT_BLOCKED;
+	case SYS_OTHER:
+		break;
+	}
+	*guessed = true;
+	if (ep->syscall == -1)
+		return disk ? WAIT_PAGEFAULT : WAIT_BLOCKED;
+	return disk ? WAIT_DISK : WAIT_BLOCKED;
+}
+
+/* Kernel functions that say more than the syscall; the first that is on the stack counts.
+ * Names as in Linux 5.10 to 6.18. */
+static const struct {
+	const char *prefix;
+	uint8_t cls;
+} frames[] = {
+	{ "rwsem_", WAIT_KLOCK },
+	{ "__mutex_lock", WAIT_KLOCK },
+	{ "__down", WAIT_KLOCK },
+	{ "do_get_write_access", WAIT_JOURNAL },
+	{ "jbd2_", WAIT_JOURNAL },
+	{ "wait_transaction_locked", WAIT_JOURNAL },
+	{ "start_this_handle", WAIT_JOURNAL },
+	{ "try_to_free", WAIT_RECLAIM },
+	{ "shrink_", WAIT_RECLAIM },
+	{ "compact_zone", WAIT_RECLAIM },
+	{ "throttle_direct_reclaim", WAIT_RECLAIM },
+	{ "balance_dirty_pages", WAIT_DISK_WRITE },
+	{ "filemap_fault", WAIT_PAGEFAULT },
+	{ "blkdev_issue_flush", WAIT_FSYNC },
+	{ "__filemap_fdatawait_range", WAIT_FSYNC },
+	{ "locks_lock_inode_wait", WAIT_FLOCK },
+	{ "fcntl_setlk", WAIT_FLOCK },
+	{ "do_wait", WAIT_CHILD },
+	{ "io_cqring_wait", WAIT_IO_URING },
+	{ "wait_for_random_bytes", WAIT_ENTROPY },
+};
+
+static enum wait_class of_stack(const struct classifier *c, uint64_t kstack)
+{
+	struct engine_stack s;
+
+	if (!names_get_stack(c->names, kstack, &s))
+		return WAIT_UNKNOWN;
+	for (uint32_t i = 0; i < s.cnt; i++) {
+		struct engine_frame f;
+
+		if (!names_get_frame(c->names, 0, s.ip[i], &f))
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(frames); j++) {
+			size_t len = strlen(frames[j].prefix);
+
+			if (f.text_len >= len && !memcmp(f.text, frames[j].prefix, len))
+				return (enum wait_class)frames[j].cls;
+		}
+	}
+	return WAIT_UNKNOWN;
+}
+
+static bool may_refine(enum wait_class cls)
+{
+	return wait_class_letter(cls) == 'D' || cls == WAIT_BLOCKED || cls == WAIT_KLOCK;
+}
+
+struct wait_kind classify(const struct classifier *c, const struct task *t,
+			  const struct episode *ep, const struct side *side)
+{
+	struct wait_kind k = { 0 };
+	enum wait_class refined;
+
+	if (ep_kind(ep) == EP_STOPPED) {
+		k.cls = WAIT_STOPPED;
+		return k;
+	}
+	k.cls = of_syscall(c, t, ep, side, &k.guessed);
+	if (side && side->uaddr && !side->futex && !classify_is_futex(c, ep)) {
+		k.cls = WAIT_KLOCK; /* the kernel read the rwsem it waits for */
+		k.guessed = false;
+	} else if (side && side->kstack && may_refine(k.cls)) {
+		refined = of_stack(c, side->kstack);
+		if (refined != WAIT_UNKNOWN) {
+			k.cls = refined;
+			k.guessed = false;
+		}
+	}
+	k.is_lock = k.cls == WAIT_LOCK || k.cls == WAIT_KLOCK || k.cls == WAIT_FLOCK;
+	if (k.cls == WAIT_EPOLL || k.cls == WAIT_POLL || k.cls == WAIT_IO_URING ||
+	    sys_kind(c->machine, ep->syscall) == SYS_ACCEPT)
+		k.idle = IDLE_LOOP;
+	else if (k.cls == WAIT_COND || k.cls == WAIT_SEMA || k.cls == WAIT_IPC)
+		k.idle = IDLE_QUEUE;
+	return k;
+}

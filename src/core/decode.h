@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decode: is this a record that can be read without harm? Sizes and lengths only: what the fields
+ * say is judged by who uses them. */
+#ifndef CC_DECODE_H
+#define CC_DECODE_H
+
+#include "base.h"
+#include "event.h"
+
+/* Later than any clock that can be: times beyond are a damaged record. Leaves room for sums. */
+#define CC_TIME_MAX (1ull << 62)
+
+struct decode_buf { /* room for the longest record, aligned */
+	uint64_t words[(UINT16_MAX + 1) / sizeof(uint64_t)];
+};
+
+/* Checks a record of @len bytes: known kind, at least that kind's size, every length within.
+ * Sets *ret to a readable form of it: the record itself, or, when it is not aligned or shorter than
+ * this build's struct, a copy in @buf with zeros for what is missing.
+ * Returns 0; -EINVAL: malformed; -ENOTSUP: a kind that this build does not know. */
+CC_NODISCARD int decode(const struct cc_rec *rec, size_t len, struct decode_buf *buf,
+			const struct cc_rec **ret);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine_priv: what the engine's own files share. Order of work at a TICK: index wakes (wakes.c),
+ * find who worked for each request (identity.c), walk back through their time (walk.c, split.c),
+ * check and keep the pieces (path.c). */
+#ifndef CC_ENGINE_PRIV_H
+#define CC_ENGINE_PRIV_H
+
+#include "classify.h"
+#include "decode.h"
+#include "engine.h"
+#include "names.h"
+#include "request.h"
+#include "resource.h"
+#include "task.h"
+
+struct piece_vec {
+	struct cc_piece *p;
+	uint32_t cnt, cap;
+};
+
+struct loss_span {
+	cc_ns from, to;
+};
+
+enum seg_kind {
+	SEG_WALK,    /* the task held the request: walk */
+	SEG_SPLIT,   /* the task touched it on both sides: split as an event loop's time */
+	SEG_ARRIVAL, /* before the first recv: split too */
+	SEG_QUEUED,
+	SEG_NO_IDENTITY,
+	SEG_AMBIGUOUS,
+};
+
+struct ident_seg { /* [lo, hi) of a request's time was with this task */
+	cc_ns lo, hi;
+	uint32_t task; /* index; UINT32_MAX: none */
+	enum seg_kind kind;
+	uint64_t evidence;
+	struct cc_reqid by; /* QUEUED */
+};
+
+struct seg_vec {
+	struct ident_seg *p;
+	uint32_t cnt, cap;
+};
+
+struct engine {
+	struct mem mem;
+	struct engine_opts opts;
+	struct engine_stats stats;
+	struct tasks tasks;
+	struct requests reqs;
+	struct resources res;
+	struct names names;
+	struct classifier cls;
+	struct decode_buf *buf;
+	VEC(struct cc_rec_wake) wakes; /* that wait until their time is known */
+	VEC(struct loss_span) losses;
+	VEC(const struct cc_request *) sorted; /* by end, then id */
+	struct piece_vec scratch;              /* of one path at a time */
+	struct seg_vec segs;                   /* of the requests being worked out */
+	size_t evict_at;                       /* memory in use at which to evict next */
+	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
+};
+
+/* ---- wakes.c ------------------------------------------------------------------------------ */
+
+/* Files the wakes of episodes that came since: by the lock they were on, by who gave them. */
+CC_NODISCARD int wakes_index(struct engine *e);
+/* Gives the wakes that no episode carries to the timelines; all of them when @all. */
+CC_NODISCARD int wakes_apply(struct engine *e, bool all);
+/* Wakes given by @t, by time. */
+const struct given_wake *wakes_given(struct task *t, cc_ns lo, cc_ns hi, uint32_t *ret_cnt);
+
+/* The wait of @t that a wake at @at ended; NULL: none is known. */
+const struct episode *wakes_episode_of(const struct task *t, cc_ns at);
+
+/* The wake that ended @ep released what it waited for: no timer or signal did. */
+bool wakes_is_release(const struct engine *e, const struct episode *ep);
+
+/* Where @ep's lock wakes are; 0: no lock, or no wakes. */
+uint32_t wakes_lock_of(const struct engine *e, const struct task *t, const struct episode *ep);
+
+/* ---- owner.c: whose work a thread's time was ---------------------------------------------- */
+
+struct wait_kind engine_classify(const struct engine *e, const struct task *t,
+				 const struct episode *ep);
+
+/* The first idle wait that begins in [from, to); CC_NEVER: none. @queues: waits on queues count
+ * even when the thread goes on with the same request after. */
+cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to,
+		       bool queues);
+
+/* The request that @t touched last before @at, unless it was idle since; kind NONE: none.
+ * *ret_since: when it touched. A server socket without a known request gives ordinal 0. */
+struct cc_reqid owner_before(const struct engine *e, const struct task *t, cc_ns at,
+			     cc_ns *ret_since);
+
+/* The same at @at, where it gave a wake: what it touched or began at that very moment counts as
+ * before it and after it. */
+struct cc_reqid owner_at(const struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since);
+
+/* When @t let go of @id that it touched at @at: its next foreign operation or idle wait, its end,
+ * at the latest @limit. */
+cc_ns owner_let_go(const struct engine *e, const struct task *t, struct cc_reqid id, cc_ns at,
+		   cc_ns limit);
+
+/* The request that @t worked for right before @at, by what identity found; *ret_start: since when
+ * that is the answer. */
+struct cc_reqid owner_serving(const struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
+			      cc_ns *ret_start);
+
+/* ---- identity.c --------------------------------------------------------------------------- */
+
+/* Finds out who held @r, when, and keeps it as holds of these tasks. Adds to e->segs what
+ * partitions [start, end), last first. */
+CC_NODISCARD int identity_find(struct engine *e, struct req *r);
+
+/* ---- walk.c, walk_wait.c ------------------------------------------------------------------ */
+
+#define WALK_DEPTH_MAX 64
+#define WALK_PIECES_MAX (1u << 17) /* of one path: then waits are not explained further */
+#define WALK_NESTED_MAX (1u << 15)
+
+enum nest_kind {
+	NEST_HELP, /* the waiter waits for this task's work */
+	NEST_LOCK, /* this task has what the waiter needs */
+};
+
+struct walk_frame { /* a task whose time is being walked, or waits for one that is */
+	uint32_t task;
+	cc_ns handoff; /* a wake of the task at this time gave it the lock; 0: none */
+};
+
+struct walk {
+	struct engine *e;
+	const struct req *r;     /* NULL: for no request */
+	struct cc_reqid serving; /* the request that the time being walked is for */
+	struct cc_reqid blame;   /* for_request of its pieces */
+	uint64_t evidence;       /* that every piece has */
+	uint64_t leaned;         /* threads whose operations were looked at: bit tid % 64 */
+	struct piece_vec out;    /* last first; the pieces within one come before it */
+	struct walk_frame stack[WALK_DEPTH_MAX];
+	uint32_t depth; /* frames on the stack */
+	int err;
+};
+
+/* Puts the pieces of what task @ti did in [lo, hi) on w->out, at @depth. @ran: it is known to have
+ * run right before @hi. The caller has put the task on the stack. */
+void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16_t depth);
+
+/* A piece with what all have; the caller adds the rest and walk_emit()s it. */
+struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns start, cc_ns end,
+			   uint16_t depth, enum wait_class cls);
+void walk_emit(struct walk *w, const struct cc_piece *p);
+void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const struct tl_piece *tp,
+	       uint16_t depth);
+void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_piece *tp,
+	       uint16_t depth);
+/* What task @ti did in [lo, hi), one deeper than @depth, as the explanation of a wait. */
+void walk_nest(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth, enum nest_kind kind,
+	       cc_ns handoff);
+/* Task @ti may be gone into. *ret_cycle: it may not, because it is being walked already. */
+bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle);
+
+/* ---- split.c ------------------------------------------------------------------------------ */
+
+/* [lo, hi) between operations of the request on one thread, or before its first recv. */
+void split_span(struct walk *w, const struct ident_seg *seg);
+
+/* ---- message.c ---------------------------------------------------------------------------- */
+
+struct message {
+	uint32_t sender_tid;
+	cc_ns sent, arrived;
+};
+/* The message of a traced sender that ended @ep, a wait of @t for the network. */
+bool message_of_wake(const struct engine *e, const struct task *t, const struct episode *ep,
+		     const struct side *side, struct message *ret);
+/* The first message that @t received in (lo, hi]. */
+bool message_received(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
+		      struct message *ret);
+
+/* ---- path.c ------------------------------------------------------------------------------- */
+
+/* Works out the path of @r, whose @cnt segments are @segs, last first. */
+CC_NODISCARD int path_of_request(struct engine *e, struct req *r, const struct ident_seg *segs,
+				 uint32_t cnt);
+/* The plain walk of a task's time. Caller frees *ret. */
+CC_NODISCARD int path_of_span(struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi,
+			      struct cc_piece **ret, uint32_t *ret_cnt);
+/* One request per task with an episode, for streams that know no sockets. */
+CC_NODISCARD int path_of_tasks(struct engine *e);
+/* Resource of a wait, for people; 0: none. */
+uint32_t path_resource(struct engine *e, const struct task *t, const struct episode *ep);
+
+/* ---- work.c ------------------------------------------------------------------------------- */
+
+/* Works out what is complete before @to; requests going on end at @now (0: leave them). */
+CC_NODISCARD int work_paths(struct engine *e, cc_ns to, cc_ns now);
+/* Keeps to the budget and the window. */
+void work_evict(struct engine *e, cc_ns now);
+/* Puts the requests in order for engine_requests(). */
+CC_NODISCARD int work_sort(struct engine *e);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the engine knows, for who asks. */
+#include <string.h>
+
+#include "engine_priv.h"
+#include "fmt.h"
+
+const struct engine_stats *engine_stats(const struct engine *e) { return &e->stats; }
+
+const struct cc_request *const *engine_requests(const struct engine *e, size_t *ret_cnt)
+{
+	*ret_cnt = e->sorted.cnt;
+	return e->sorted.p;
+}
+
+static void tell_task(const struct task *t, struct engine_task *ret)
+{
+	*ret = (struct engine_task){
+		.tid = t->tid,
+		.tgid = t->tgid,
+		.start = t->start,
+		.born = t->born == CC_NEVER ? 0 : t->born,
+		.dead = t->dead == CC_NEVER ? 0 : t->dead,
+		.comm = t->comm,
+		.flags = t->flags,
+	};
+}
+
+bool engine_task(const struct engine *e, uint32_t tid, cc_ns at, struct engine_task *ret)
+{
+	const struct task *t = tasks_find(&e->tasks, tid, at ? at : CC_NEVER);
+
+	if (t)
+		tell_task(t, ret);
+	return t != NULL;
+}
+
+bool engine_task_at(const struct engine *e, size_t i, struct engine_task *ret)
+{
+	if (i >= e->tasks.v.cnt)
+		return false;
+	tell_task(&e->tasks.v.p[i], ret);
+	return true;
+}
+
+bool engine_stack(const struct engine *e, uint64_t key, struct engine_stack *ret)
+{
+	return names_get_stack(&e->names, key, ret);
+}
+
+bool engine_frame(const struct engine *e, uint32_t tgid, uint64_t ip, struct engine_frame *ret)
+{
+	return names_get_frame(&e->names, tgid, ip, ret);
+}
+
+static const char *fd_word(unsigned int kind)
+{
+	static const char *const words[] = {
+		[CC_FD_FILE] = "file",         [CC_FD_DIR] = "directory",
+		[CC_FD_CHAR] = "device",       [CC_FD_BLOCK] = "block device",
+		[CC_FD_PIPE] = "pipe",         [CC_FD_SOCK_TCP] = "tcp",
+		[CC_FD_SOCK_UDP] = "udp",      [CC_FD_SOCK_UNIX] = "unix",
+		[CC_FD_SOCK_OTHER] = "socket", [CC_FD_EPOLL] = "epoll",
+		[CC_FD_EVENTFD] = "eventfd",   [CC_FD_TIMERFD] = "timer",
+		[CC_FD_SIGNALFD] = "signals",  [CC_FD_INOTIFY] = "inotify",
+		[CC_FD_IO_URING] = "io_uring",
+	};
+
+	return kind < ARRAY_SIZE(words) && words[kind] ? words[kind] : "";
+}
+
+static size_t socket_name(const struct engine *e, uint64_t cookie, char *buf, size_t cap)
+{
+	const struct sock *s = requests_sock(&e->reqs, cookie);
+	const char *name = names_get(&e->names, CC_NAME_SOCK, cookie, 0, 0);
+	size_t len = 0;
+
+	if (name)
+		return fmt_text(buf, cap, "%s", name);
+	if (s)
+		len = fmt_addr(buf, cap, &s->peer);
+	return len ? len : fmt_text(buf, cap, "socket %llx", (unsigned long long)cookie);
+}
+
+static size_t futex_name(const struct engine *e, const struct resource *r, char *buf, size_t cap)
+{
+	const char *name =
+		r->uaddr ? names_get(&e->names, CC_NAME_ADDR, r->uaddr, 0, r->tgid) : NULL;
+
+	if (name)
+		return fmt_text(buf, cap, "%s", name);
+	if (r->uaddr)
+		return fmt_text(buf, cap, "0x%llx", (unsigned long long)r->uaddr);
+	return fmt_text(buf, cap, "..%08llx", (unsigned long long)r->id);
+}
+
+size_t engine_resource_name(const struct engine *e, uint32_t resource, char *buf, size_t cap)
+{
+	const struct resource *r;
+	const char *word;
+
+	if (!resource || resource > e->res.v.cnt)
+		return fmt_text(buf, cap, "%s", "");
+	r = &e->res.v.p[resource - 1];
+	switch ((enum res_kind)r->kind) {
+	case RES_NONE:
+		break;
+	case RES_FUTEX:
+		return futex_name(e, r, buf, cap);
+	case RES_KLOCK:
+		word = names_get(&e->names, CC_NAME_ADDR, r->id, 0, 0);
+		return word ? fmt_text(buf, cap, "%s", word)
+			    : fmt_text(buf, cap, "kernel 0x%llx", (unsigned long long)r->id);
+	case RES_FILE:
+		word = names_get(&e->names, CC_NAME_FILE, r->id, r->id2, 0);
+		return word ? fmt_text(buf, cap, "%s", word)
+			    : fmt_text(buf, cap, "inode %llu", (unsigned long long)r->id);
+	case RES_SOCK:
+		return socket_name(e, r->id, buf, cap);
+	case RES_FD:
+		word = fd_word(r->learned);
+		return fmt_text(buf, cap, "fd %llu%s%s", (unsigned long long)r->id,
+				*word ? " " : "", word);
+	}
+	return fmt_text(buf, cap, "%s", "");
+}
+
+bool engine_target_at(const struct engine *e, size_t i, struct engine_target *ret)
+{
+	if (i >= e->names.targets.cnt)
+		return false;
+	ret->tgid = e->names.targets.p[i].tgid;
+	ret->comm = e->names.targets.p[i].comm;
+	return true;
+}
+
+const char *engine_host(const struct engine *e)
+{
+	const struct names *n = &e->names;
+
+	return n->host ? n->text.p + n->texts.p[n->host - 1].off : NULL;
+}
+
+const char *engine_note_at(const struct engine *e, size_t i)
+{
+	const struct names *n = &e->names;
+
+	return i < n->notes.cnt ? n->text.p + n->texts.p[n->notes.p[i]].off : NULL;
+}
+
+static unsigned int group_of(const struct engine *e, const struct task *t,
+			     const struct tl_piece *tp)
+{
+	char letter = '?';
+
+	if (tp->kind == TL_RUN)
+		letter = 'C';
+	else if (tp->kind == TL_RUNQ)
+		letter = 'R';
+	else if (tp->kind == TL_BLOCKED)
+		letter = wait_class_letter(engine_classify(e, t, tp->ep).cls);
+	return (unsigned int)(strchr(WAIT_GROUPS, letter) - WAIT_GROUPS);
+}
+
+void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, cc_ns mix[9])
+{
+	const struct task *t = tasks_find(&e->tasks, tid, hi);
+
+	memset(mix, 0, 9 * sizeof(mix[0]));
+	for (cc_ns at = hi, a; t && at > lo; at = a) {
+		struct tl_piece tp;
+
+		task_piece(t, &e->tasks, at, false, &tp);
+		a = CC_MAX(tp.start, lo);
+		if (tp.kind != TL_NODATA)
+			mix[group_of(e, t, &tp)] += at - a;
+	}
+}

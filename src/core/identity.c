@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who held a request, from when to when, and how that is known. From the answer back: the thread
+ * that sent it, who handed the work to that thread, and so on to the one that received it. */
+#include <errno.h>
+#include <string.h>
+
+#include "identity.h"
+
+static int add_seg(struct finder *f, struct ident_seg s)
+{
+	if (s.lo >= s.hi)
+		return 0;
+	if (vec_reserve(&f->e->mem, &f->e->segs, f->e->segs.cnt + 1))
+		return -ENOMEM;
+	f->e->segs.p[f->e->segs.cnt++] = s;
+	return 0;
+}
+
+/* The time of the tasks on @c up to now, and on to the one that touched the request. */
+static int follow(struct finder *f, const struct chain *c)
+{
+	for (uint32_t i = 0; i < c->cnt; i++) {
+		const struct link *l = &c->v[i];
+		struct ident_seg s = {
+			.lo = CC_MAX(l->from, f->first),
+			.hi = f->t,
+			.task = l->task,
+			.kind = SEG_WALK,
+			.evidence = CC_EV_BIT(INFERRED),
+		};
+		int err;
+
+		if (l->kind == LINK_TOUCH) {
+			f->cur = l->task;
+			return 0;
+		}
+		if (l->kind == LINK_BORN) {
+			s.evidence = CC_EV_BIT(LINEAGE);
+		} else if (chain_executor(f, task_at(f, l->task), s.lo, s.hi)) {
+			s.kind = SEG_AMBIGUOUS;
+			s.evidence = CC_EV_BIT(EXECUTOR);
+		}
+		err = add_seg(f, s);
+		if (err)
+			return err;
+		f->t = CC_MIN(f->t, s.lo);
+	}
+	return 0;
+}
+
+/* Back over the thread's own operations on the request, up to one on another server socket. */
+static int own_run(struct finder *f, cc_ns *ret_foreign, struct cc_reqid *ret_foreign_id)
+{
+	const struct task *t = task_at(f, f->cur);
+	struct ident_seg s = {
+		.hi = f->t,
+		.task = f->cur,
+		.kind = SEG_SPLIT,
+		.evidence = CC_EV_BIT(SOCKET),
+	};
+	cc_ns run = f->t;
+
+	*ret_foreign = 0;
+	for (uint32_t i = vec_lower_bound(&t->touches, t, f->t + 1); i-- > 0;) {
+		const struct sock_touch *k = &t->touches.p[i];
+
+		if (!touch_is_server(k))
+			continue;
+		if (!is_ours(f, k)) {
+			*ret_foreign = k->t;
+			*ret_foreign_id = touch_id(k);
+			break;
+		}
+		run = k->t;
+	}
+	s.lo = CC_MAX(run, f->first);
+	if (run <= f->first && f->r->pub.recv_tid == t->tid)
+		s.evidence = CC_EV_BIT(SAME_THREAD);
+	f->t = CC_MIN(f->t, s.lo);
+	return add_seg(f, s);
+}
+
+/* The last operation on the request before @at, by any thread. */
+static const struct req_op *op_before(const struct finder *f, cc_ns at)
+{
+	uint32_t i = vec_lower_bound(&f->r->ops, t, at);
+
+	while (i > 0 && !f->r->ops.p[i - 1].tid)
+		i--;
+	return i ? &f->r->ops.p[i - 1] : NULL;
+}
+
+/* No hand-over is known: it lay queued until this thread was free for it. */
+static int queued_since(struct finder *f, const struct req_op *z, cc_ns foreign,
+			struct cc_reqid foreign_id)
+{
+	const struct task *t = task_at(f, f->cur), *holder;
+	cc_ns idle = last_idle_end(f, t, f->t, f->first), since, let_go = f->first;
+	struct ident_seg held = {
+		.hi = f->t,
+		.task = f->cur,
+		.kind = SEG_WALK,
+		.evidence = CC_EV_BIT(QUEUE_INFERRED),
+	};
+	struct ident_seg before = {
+		.task = f->cur,
+		.kind = z ? SEG_QUEUED : SEG_NO_IDENTITY,
+		.evidence = z ? CC_EV_BIT(QUEUE_INFERRED) : CC_EV_BIT(NO_IDENTITY),
+	};
+	int err;
+
+	holder = z ? tasks_find(&f->e->tasks, z->tid, z->t) : NULL;
+	if (holder) {
+		let_go = owner_let_go(f->e, holder, f->r->pub.id, z->t, f->t);
+		/* what it did after it was last seen nobody knows */
+		let_go = CC_MIN(let_go, CC_MAX(holder->alive, z->t));
+	}
+	since = CC_MAX(foreign, idle);
+	if (!z && !since)
+		since = f->t; /* nothing says since when */
+	held.lo = CC_MIN(CC_MAX(since, let_go), f->t);
+	before.lo = let_go;
+	before.hi = held.lo;
+	if (foreign && foreign >= idle && foreign_id.ordinal)
+		before.by = foreign_id;
+	err = add_seg(f, held) ?: add_seg(f, before);
+	f->t = CC_MIN(held.lo, let_go);
+	if (holder)
+		f->cur = index_of(f, holder);
+	return err;
+}
+
+/* One step back from f->t, before which f->cur is not known to have held the request. */
+static int step_back(struct finder *f, cc_ns foreign, struct cc_reqid foreign_id)
+{
+	const struct task *t = task_at(f, f->cur);
+	const struct req_op *z = op_before(f, f->t);
+	struct chain c = { .cnt = 1 };
+	cc_ns wake;
+
+	c.v[0] = (struct link){ .task = f->cur, .kind = LINK_BORN, .from = t->born };
+	if (t->born != CC_NEVER && t->born >= foreign && chain_born(f, t, f->t, 1, &c))
+		return follow(f, &c);
+	c.cnt = 1;
+	c.v[0].kind = LINK_WOKEN;
+	if (chain_handed(f, t, CC_MAX(foreign, f->first - 1), f->t, 0, &wake, &c)) {
+		c.v[0].from = wake;
+		/* the sender itself is no executor: it ends with this answer */
+		struct ident_seg s = {
+			.lo = CC_MAX(wake, f->first),
+			.hi = f->t,
+			.task = f->cur,
+			.kind = SEG_WALK,
+			.evidence = CC_EV_BIT(INFERRED),
+		};
+		int err = add_seg(f, s);
+
+		f->t = CC_MIN(f->t, s.lo);
+		memmove(&c.v[0], &c.v[1], --c.cnt * sizeof(c.v[0]));
+		return err ? err : follow(f, &c);
+	}
+	if (z && tasks_find(&f->e->tasks, z->tid, z->t) == t) {
+		struct ident_seg s = {
+			.lo = z->t,
+			.hi = f->t,
+			.task = f->cur,
+			.kind = SEG_SPLIT,
+			.evidence = CC_EV_BIT(SOCKET),
+		};
+
+		f->t = z->t;
+		return add_seg(f, s);
+	}
+	return queued_since(f, z, foreign, foreign_id);
+}
+
+/* The one task that @holder woke after @from and that did nothing else since: it has the work of a
+ * request not answered yet. False: none, or more than one could have it. */
+static bool woken_holder(struct finder *f, uint32_t holder, cc_ns from, cc_ns let_go,
+			 uint32_t *ret_task, cc_ns *ret_wake, bool *ret_many)
+{
+	uint32_t cnt;
+	const struct given_wake *g = wakes_given(task_at(f, holder), from, let_go, &cnt);
+
+	*ret_wake = 0;
+	for (uint32_t i = 0; i < cnt && f->looks <= LOOKS_MAX; i++, f->looks++) {
+		const struct task *t = tasks_find(&f->e->tasks, g[i].wakee_tid, g[i].t);
+		const struct episode *ep = t ? wakes_episode_of(t, g[i].t) : NULL;
+
+		if (!ep || engine_classify(f->e, t, ep).is_lock || index_of(f, t) == holder)
+			continue;
+		if (owner_first_idle(f->e, t, g[i].t, f->t, true) < f->t ||
+		    owner_let_go(f->e, t, f->r->pub.id, g[i].t, f->t) < f->t)
+			continue;
+		*ret_many = *ret_wake && *ret_task != index_of(f, t);
+		if (*ret_many)
+			return false;
+		if (!*ret_wake) {
+			*ret_task = index_of(f, t);
+			*ret_wake = g[i].t;
+		}
+	}
+	return *ret_wake != 0;
+}
+
+/* Who holds a request at its end, when that is not its last send: it goes on, or was dropped. */
+static int unanswered(struct finder *f, const struct req_op *z)
+{
+	cc_ns let_go = owner_let_go(f->e, task_at(f, f->cur), f->r->pub.id, z->t, f->t), wake;
+	struct ident_seg s = { .hi = f->t, .evidence = CC_EV_BIT(INFERRED) };
+	bool many = false;
+
+	if (let_go >= f->t)
+		return 0; /* that thread still has it */
+	if (woken_holder(f, f->cur, z->t - 1, let_go, &s.task, &wake, &many)) {
+		s.lo = wake;
+		s.kind = SEG_WALK;
+	} else if (many) {
+		s.lo = let_go;
+		s.task = f->cur;
+		s.kind = SEG_AMBIGUOUS;
+		s.evidence = CC_EV_BIT(EXECUTOR);
+	} else {
+		return 0; /* an event loop's time, as far as can be told */
+	}
+	f->t = CC_MAX(s.lo, f->first);
+	s.lo = f->t;
+	return add_seg(f, s);
+}
+
+static int hold_add(struct engine *e, struct req *r, uint32_t ti, cc_ns from, cc_ns to)
+{
+	struct task *t = &e->tasks.v.p[ti];
+	struct hold h = { .from = from, .to = to, .id = r->pub.id };
+	uint32_t i;
+
+	if (from >= to)
+		return 0;
+	if (vec_reserve(&e->mem, &t->holds, t->holds.cnt + 1) ||
+	    vec_reserve(&e->mem, &r->held_by, r->held_by.cnt + 1))
+		return -ENOMEM;
+	for (i = t->holds.cnt; i > 0 && t->holds.p[i - 1].from > from; i--)
+		t->holds.p[i] = t->holds.p[i - 1];
+	t->holds.p[i] = h;
+	t->holds.cnt++;
+	r->held_by.p[r->held_by.cnt++] = ti;
+	return 0;
+}
+
+static void holds_forget(struct engine *e, struct req *r)
+{
+	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
+		struct task *t = &e->tasks.v.p[r->held_by.p[i]];
+		uint32_t kept = 0;
+
+		for (uint32_t j = 0; j < t->holds.cnt; j++)
+			if (!cc_reqid_eq(t->holds.p[j].id, r->pub.id))
+				t->holds.p[kept++] = t->holds.p[j];
+		t->holds.cnt = kept;
+	}
+	r->held_by.cnt = 0;
+}
+
+/* @first: of its segments. */
+static int holds_keep(struct engine *e, struct req *r, uint32_t first)
+{
+	const struct cc_rec_req *q = &r->pub.rec;
+	const struct task *receiver;
+	int err = 0;
+
+	for (uint32_t i = first; i < e->segs.cnt && !err; i++) {
+		const struct ident_seg *s = &e->segs.p[i];
+
+		if (s->kind == SEG_WALK || s->kind == SEG_SPLIT)
+			err = hold_add(e, r, s->task, s->lo, s->hi);
+	}
+	receiver = q->recv_tid ? tasks_find(&e->tasks, q->recv_tid, q->first_recv) : NULL;
+	if (err || !receiver || !q->first_recv)
+		return err;
+	/* what it did for the request after it had handed it over */
+	return hold_add(e, r, (uint32_t)(receiver - e->tasks.v.p), q->first_recv,
+			owner_let_go(e, receiver, r->pub.id, q->first_recv, r->pub.end));
+}
+
+static int find_back(struct finder *f)
+{
+	struct ident_seg rest = { .lo = f->first,
+				  .task = UINT32_MAX,
+				  .kind = SEG_NO_IDENTITY,
+				  .evidence = CC_EV_BIT(NO_IDENTITY) };
+
+	for (uint32_t steps = 0; f->t > f->first && steps < STEPS_MAX; steps++) {
+		struct cc_reqid foreign_id = { 0 };
+		cc_ns foreign;
+		int err = own_run(f, &foreign, &foreign_id);
+
+		if (!err && f->t > f->first)
+			err = step_back(f, foreign, foreign_id);
+		if (err)
+			return err;
+	}
+	rest.hi = f->t;
+	return add_seg(f, rest);
+}
+
+int identity_find(struct engine *e, struct req *r)
+{
+	const struct cc_rec_req *q = &r->pub.rec;
+	cc_ns first = CC_MIN(CC_MAX(q->first_recv, r->pub.start), r->pub.end);
+	struct finder f = { .e = e, .r = r, .first = first, .t = r->pub.end };
+	const struct req_op *z = op_before(&f, f.t + 1);
+	const struct task *t = z ? tasks_find(&e->tasks, z->tid, z->t) : NULL;
+	struct ident_seg arrival = { .lo = r->pub.start,
+				     .hi = first,
+				     .kind = SEG_ARRIVAL,
+				     .task = UINT32_MAX,
+				     .evidence = CC_EV_BIT(SOCKET) };
+	uint32_t first_seg = e->segs.cnt;
+	int err = 0;
+
+	holds_forget(e, r);
+	if (t) {
+		f.cur = index_of(&f, t);
+		err = z->t < f.t ? unanswered(&f, z) : 0;
+		if (!err)
+			err = find_back(&f);
+	} else {
+		err = add_seg(&f, (struct ident_seg){ .lo = first,
+						      .hi = f.t,
+						      .task = UINT32_MAX,
+						      .kind = SEG_NO_IDENTITY,
+						      .evidence = CC_EV_BIT(NO_IDENTITY) });
+	}
+	if (err)
+		return err;
+	t = q->recv_tid ? tasks_find(&e->tasks, q->recv_tid, first) : NULL;
+	if (t)
+		arrival.task = index_of(&f, t);
+	err = add_seg(&f, arrival);
+	return err ? err : holds_keep(e, r, first_seg);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* identity: what its two files share. */
+#ifndef CC_IDENTITY_H
+#define CC_IDENTITY_H
+
+#include "engine_priv.h"
+
+#define HOPS_MAX 8      /* hand-offs through tasks that never touched the request */
+#define STEPS_MAX 256   /* segments of one request */
+#define LOOKS_MAX 20000 /* waits looked at for one request: beyond, no hand-off is inferred */
+
+enum link_kind { LINK_TOUCH, LINK_BORN, LINK_WOKEN };
+
+struct link { /* @task held the request up to the moment asked for, since @from */
+	uint32_t task;
+	enum link_kind kind;
+	cc_ns from;
+};
+
+struct chain { /* nearest first; the last one touched the request */
+	struct link v[HOPS_MAX + 2];
+	uint32_t cnt;
+};
+
+struct finder {
+	struct engine *e;
+	struct req *r;
+	cc_ns first; /* before it nobody held it */
+	uint32_t looks;
+	uint32_t cur; /* task that holds it right before t, and touched it */
+	cc_ns t;
+};
+
+static inline struct task *task_at(const struct finder *f, uint32_t i)
+{
+	return &f->e->tasks.v.p[i];
+}
+
+static inline uint32_t index_of(const struct finder *f, const struct task *t)
+{
+	return (uint32_t)(t - f->e->tasks.v.p);
+}
+
+static inline bool is_ours(const struct finder *f, const struct sock_touch *s)
+{
+	return touch_is_server(s) && cc_reqid_eq(touch_id(s), f->r->pub.id);
+}
+
+/* The end of the last idle wait of @t that was over at @at, not before @not_before; 0: none. */
+cc_ns last_idle_end(const struct finder *f, const struct task *t, cc_ns at, cc_ns not_before);
+
+/* The earliest wait of @t that ended in (lo, at] by a task that held the request: how that one did
+ * is added to @c. */
+bool chain_handed(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, uint32_t hops,
+		  cc_ns *ret_wake, struct chain *c);
+
+/* @t is the child of a task that held the request, and did nothing of its own until @at. */
+bool chain_born(struct finder *f, const struct task *t, cc_ns at, uint32_t hops, struct chain *c);
+
+/* A task between two holders that was woken for other requests too: whose work was it? */
+bool chain_executor(const struct finder *f, const struct task *t, cc_ns from, cc_ns to);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mem: growing arrays whose bytes are counted, so that the engine can keep to its budget. */
+#ifndef CC_MEM_H
+#define CC_MEM_H
+
+#include "base.h"
+
+struct mem {
+	size_t used; /* bytes held by arrays counted here */
+};
+
+/* An array that grows: struct { T *p; uint32_t cnt, cap; }. All zero is an empty one. */
+#define VEC(T)                     \
+	struct {                   \
+		T *p;              \
+		uint32_t cnt, cap; \
+	}
+
+/* Makes room for @need elements of @size bytes at *@slot (a T *). Returns 0 or -ENOMEM, then
+ * nothing has changed. */
+CC_NODISCARD int mem_grow(struct mem *m, void *slot, uint32_t *cap, size_t need, size_t size);
+
+/* Gives back room above @keep elements when it is worth a copy. */
+void mem_shrink(struct mem *m, void *slot, uint32_t *cap, size_t keep, size_t size);
+
+/* calloc and free that are counted. */
+void *mem_alloc(struct mem *m, size_t size);
+void mem_free(struct mem *m, void *p, size_t size);
+
+#define vec_reserve(m, v, n) \
+	((n) <= (v)->cap ? 0 : mem_grow((m), &(v)->p, &(v)->cap, (n), sizeof(*(v)->p)))
+#define vec_shrink(m, v) mem_shrink((m), &(v)->p, &(v)->cap, (v)->cnt, sizeof(*(v)->p))
+#define vec_done(m, v)                                             \
+	do {                                                       \
+		mem_free((m), (v)->p, (v)->cap * sizeof(*(v)->p)); \
+		(v)->p = NULL;                                     \
+		(v)->cnt = (v)->cap = 0;                           \
+	} while (0)
+
+/* Takes the first @n elements away. */
+#define vec_drop_front(v, n)                                               \
+	do {                                                               \
+		(v)->cnt -= (n);                                           \
+		memmove((v)->p, (v)->p + (n), (v)->cnt * sizeof(*(v)->p)); \
+	} while (0)
+
+/* Index of the first element for which `(v)->p[i].field >= value`; the array is sorted by field. */
+#define vec_lower_bound(v, field, value)                       \
+	({                                                     \
+		uint32_t lo_ = 0, hi_ = (v)->cnt;              \
+		while (lo_ < hi_) {                            \
+			uint32_t mid_ = lo_ + (hi_ - lo_) / 2; \
+			if ((v)->p[mid_].field < (value))      \
+				lo_ = mid_ + 1;                \
+			else                                   \
+				hi_ = mid_;                    \
+		}                                              \
+		lo_;                                           \
+	})
+
+#endif

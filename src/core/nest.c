@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of a task that another one waited for, told apart by the request it worked for. */
+#include "engine_priv.h"
+
+struct helper { /* task @ti, for whose work another one waits until @hi */
+	struct walk *w;
+	uint32_t ti;
+	cc_ns lo, hi;
+	struct cc_reqid serving; /* the request of the one that waits */
+};
+
+/* The end of the idle wait of @t that was over last at @at; *ret_out: when it began. 0: none. */
+static cc_ns idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_ns at,
+		      cc_ns *ret_out)
+{
+	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0;) {
+		const struct episode *ep = &t->eps.p[i];
+		cc_ns end = ep_blocked_end(ep);
+
+		if (end <= lo)
+			return 0;
+		if (end <= at && ep_blocked(ep) && engine_classify(e, t, ep).idle != IDLE_NO) {
+			*ret_out = ep->out;
+			return end;
+		}
+	}
+	return 0;
+}
+
+/* The request whose holder waited for the work that this wake ended; kind NONE: none. */
+static struct cc_reqid wake_served(const struct engine *e, const struct given_wake *g)
+{
+	const struct task *t = tasks_find(&e->tasks, g->wakee_tid, g->t);
+	const struct episode *ep = t ? wakes_episode_of(t, g->t) : NULL;
+	cc_ns ignored;
+
+	if (!ep || engine_classify(e, t, ep).is_lock)
+		return (struct cc_reqid){ 0 };
+	return owner_serving(e, t, ep->out + 1, 0, &ignored);
+}
+
+/* The request that the helper worked for right before @at, as the wakes it gave tell: until it
+ * ended a wait for Q it worked for Q. */
+static struct cc_reqid by_wakes(const struct helper *h, cc_ns at, cc_ns *start)
+{
+	struct engine *e = h->w->e;
+	struct task *t = &e->tasks.v.p[h->ti];
+	struct cc_reqid none = { 0 }, id = none;
+	cc_ns idle_out = 0, idle = idle_end(e, t, h->lo, at, &idle_out);
+	const struct given_wake *g;
+	uint32_t cnt, i = 0;
+
+	if (idle == at) {
+		*start = CC_MAX(*start, idle_out);
+		return none; /* idle: for nobody */
+	}
+	*start = CC_MAX(*start, idle);
+	g = wakes_given(t, h->lo, h->hi - 1, &cnt);
+	for (; i < cnt && g[i].t < at; i++)
+		if (wake_served(e, &g[i]).kind != CC_REQID_NONE)
+			*start = CC_MAX(*start, g[i].t);
+	for (; i < cnt && id.kind == CC_REQID_NONE; i++) {
+		id = wake_served(e, &g[i]);
+		if (id.kind != CC_REQID_NONE && owner_first_idle(e, t, at, g[i].t, true) < g[i].t)
+			return none; /* what it did before it was idle nothing tells */
+	}
+	return id;
+}
+
+static void emit_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth,
+			struct cc_reqid by)
+{
+	struct cc_piece p = walk_piece(w, &w->e->tasks.v.p[ti], lo, hi, depth, WAIT_QUEUED);
+
+	p.by_request = by;
+	p.evidence |= CC_EV_BIT(SCHED);
+	walk_emit(w, &p);
+}
+
+/* A helper that served another request meanwhile was busy, not helping. */
+static void nest_help(struct helper *h, uint16_t depth)
+{
+	struct walk *w = h->w;
+	const struct task *t = &w->e->tasks.v.p[h->ti];
+
+	for (cc_ns at = h->hi, start; at > h->lo && !w->err; at = start) {
+		struct cc_reqid id = owner_serving(w->e, t, at, h->lo, &start);
+
+		if (id.kind == CC_REQID_NONE && t->given.cnt)
+			id = by_wakes(h, at, &start);
+		start = CC_MAX(start, h->lo);
+		if (id.kind != CC_REQID_NONE && !cc_reqid_eq(id, h->serving))
+			emit_queued(w, h->ti, start, at, depth, id);
+		else
+			walk_span(w, h->ti, start, at, at == h->hi, depth);
+	}
+}
+
+/* A holder's time keeps its class; the request it served is to blame. */
+static void nest_lock(struct helper *h, uint16_t depth)
+{
+	struct walk *w = h->w;
+	const struct task *t = &w->e->tasks.v.p[h->ti];
+
+	for (cc_ns at = h->hi, start; at > h->lo && !w->err; at = start) {
+		struct cc_reqid id = owner_serving(w->e, t, at, h->lo, &start);
+
+		start = CC_MAX(start, h->lo);
+		w->serving = id;
+		w->blame = cc_reqid_eq(id, w->r->pub.id) ? (struct cc_reqid){ 0 } : id;
+		walk_span(w, h->ti, start, at, at == h->hi, depth);
+	}
+}
+
+void walk_nest(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth, enum nest_kind kind,
+	       cc_ns handoff)
+{
+	struct helper h = { .w = w, .ti = ti, .lo = lo, .hi = hi, .serving = w->serving };
+	struct cc_reqid blame = w->blame;
+
+	w->leaned |= 1ull << (w->e->tasks.v.p[ti].tid % 64);
+	w->stack[w->depth++] = (struct walk_frame){ .task = ti, .handoff = handoff };
+	depth++;
+	if (!w->r)
+		walk_span(w, ti, lo, hi, true, depth);
+	else if (kind == NEST_HELP)
+		nest_help(&h, depth);
+	else
+		nest_lock(&h, depth);
+	w->depth--;
+	w->serving = h.serving;
+	w->blame = blame;
+}

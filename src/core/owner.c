@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose work a thread's time was: by what it touched, by what identity found. */
+#include "engine_priv.h"
+
+struct wait_kind engine_classify(const struct engine *e, const struct task *t,
+				 const struct episode *ep)
+{
+	return classify(&e->cls, t, ep, ep_side(&e->tasks, ep));
+}
+
+/* The touch says whose time what follows is: a server socket, or an upstream called for one. */
+static bool says_owner(const struct engine *e, const struct sock_touch *s)
+{
+	if (touch_is_server(s))
+		return true;
+	return s->cookie && requests_link_agreed(&e->reqs, touch_id(s), s->socket);
+}
+
+/* The wait on a queue that begins at @at is for the request in hand: the thread's operations
+ * before and after it are of one request. */
+static bool same_after(const struct engine *e, const struct task *t, cc_ns at)
+{
+	uint32_t i = vec_lower_bound(&t->touches, t, at), before = i;
+
+	while (i < t->touches.cnt && !says_owner(e, &t->touches.p[i]))
+		i++;
+	while (before > 0 && !says_owner(e, &t->touches.p[before - 1]))
+		before--;
+	return i < t->touches.cnt && before > 0 &&
+	       cc_reqid_eq(touch_id(&t->touches.p[i]), touch_id(&t->touches.p[before - 1]));
+}
+
+cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to,
+		       bool queues)
+{
+	for (uint32_t i = vec_lower_bound(&t->eps, out, from); i < t->eps.cnt; i++) {
+		const struct episode *ep = &t->eps.p[i];
+		enum idle_kind idle;
+
+		if (ep->out >= to)
+			return CC_NEVER;
+		if (!ep_blocked(ep))
+			continue;
+		idle = engine_classify(e, t, ep).idle;
+		if (idle == IDLE_LOOP ||
+		    (idle == IDLE_QUEUE && (queues || !same_after(e, t, ep->out))))
+			return ep->out;
+	}
+	if (t->open.now && t->open.out && t->open.out >= from && t->open.out < to &&
+	    ep_blocked(&t->open.ep)) {
+		enum idle_kind idle = engine_classify(e, t, &t->open.ep).idle;
+
+		if (idle == IDLE_LOOP || (idle == IDLE_QUEUE && queues))
+			return t->open.out;
+	}
+	return CC_NEVER;
+}
+
+/* By what it touched before @touched_to, unless an idle wait began since and before @idle_to. */
+static struct cc_reqid owner_by(const struct engine *e, const struct task *t, cc_ns touched_to,
+				cc_ns idle_to, cc_ns *ret_since)
+{
+	uint32_t i = vec_lower_bound(&t->touches, t, touched_to);
+	struct cc_reqid none = { 0 };
+	const struct sock_touch *s;
+
+	*ret_since = 0;
+	while (i > 0 && !says_owner(e, &t->touches.p[i - 1]))
+		i--;
+	if (!i)
+		return none;
+	s = &t->touches.p[i - 1];
+	*ret_since = s->t;
+	return owner_first_idle(e, t, s->t, idle_to, false) < idle_to ? none : touch_id(s);
+}
+
+struct cc_reqid owner_before(const struct engine *e, const struct task *t, cc_ns at,
+			     cc_ns *ret_since)
+{
+	return owner_by(e, t, at, at, ret_since);
+}
+
+struct cc_reqid owner_at(const struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since)
+{
+	return owner_by(e, t, at + 1, at, ret_since);
+}
+
+cc_ns owner_let_go(const struct engine *e, const struct task *t, struct cc_reqid id, cc_ns at,
+		   cc_ns limit)
+{
+	cc_ns end = CC_MIN(limit, t->dead);
+
+	for (uint32_t i = vec_lower_bound(&t->touches, t, at + 1); i < t->touches.cnt; i++) {
+		const struct sock_touch *s = &t->touches.p[i];
+
+		if (s->t >= end)
+			break;
+		if (touch_is_server(s) && !cc_reqid_eq(touch_id(s), id)) {
+			end = s->t;
+			break;
+		}
+	}
+	return CC_MIN(end, owner_first_idle(e, t, at, end, false));
+}
+
+/* A hold of the task that made @t: what a new task works for until it does something of its own. */
+static struct cc_reqid by_birth(const struct engine *e, const struct task *t, cc_ns at)
+{
+	struct cc_reqid none = { 0 };
+	const struct task *parent;
+
+	if (t->born == CC_NEVER || !t->parent_tid || at <= t->born)
+		return none;
+	parent = tasks_find(&e->tasks, t->parent_tid, t->born);
+	for (uint32_t i = 0; parent && i < parent->holds.cnt; i++) {
+		const struct hold *h = &parent->holds.p[i];
+		const struct req *r;
+
+		if (h->from > t->born || h->to < t->born)
+			continue;
+		r = requests_find(&e->reqs, h->id);
+		if (!r || at > r->pub.end || owner_let_go(e, t, h->id, t->born, at) < at)
+			continue;
+		return h->id;
+	}
+	return none;
+}
+
+#define HOLDS_OVERLAP \
+	16 /* holds of one task that were over before: then the earlier ones are too */
+
+struct cc_reqid owner_serving(const struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
+			      cc_ns *ret_start)
+{
+	const struct hold *best = NULL;
+	uint32_t over = 0;
+	cc_ns start = lo;
+
+	for (uint32_t i = t->holds.cnt; i-- > 0;) {
+		const struct hold *h = &t->holds.p[i];
+
+		if (h->from >= at)
+			continue;
+		if (h->to < at) {
+			start = CC_MAX(start, h->to);
+			if (h->to < lo && ++over > HOLDS_OVERLAP)
+				break;
+			continue;
+		}
+		best = h; /* the one that began last */
+		start = CC_MAX(start, h->from);
+		break;
+	}
+	*ret_start = start;
+	if (best)
+		return best->id;
+	if (t->born != CC_NEVER && t->born < at)
+		*ret_start = CC_MAX(start, t->born);
+	return by_birth(e, t, at);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From who held a request to its path: walked, checked, kept. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "confidence.h"
+#include "digest.h"
+#include "engine_priv.h"
+
+uint32_t path_resource(struct engine *e, const struct task *t, const struct episode *ep)
+{
+	const struct side *s = ep_side(&e->tasks, ep);
+	uint32_t res;
+
+	if (classify_is_futex(&e->cls, ep)) {
+		res = ep->key ? resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid) : 0;
+		if (res && s && s->uaddr)
+			e->res.v.p[res - 1].uaddr = s->uaddr;
+		return res;
+	}
+	if (!s || !s->told)
+		return ep->key ? resources_get(&e->res, RES_FD, ep->key, 0, t->tgid) : 0;
+	if (s->uaddr)
+		return resources_get(&e->res, RES_KLOCK, s->uaddr, 0, 0);
+	switch (s->fd_kind) {
+	case CC_FD_NONE:
+		return 0;
+	case CC_FD_SOCK_TCP:
+	case CC_FD_SOCK_UDP:
+	case CC_FD_SOCK_UNIX:
+	case CC_FD_SOCK_OTHER:
+		return s->fd_id ? resources_get(&e->res, RES_SOCK, s->fd_id, 0, 0) : 0;
+	case CC_FD_FILE:
+	case CC_FD_DIR:
+	case CC_FD_BLOCK:
+		return resources_get(&e->res, RES_FILE, s->fd_id, s->fd_dev, 0);
+	default:
+		if (s->fd < 0)
+			return 0;
+		res = resources_get(&e->res, RES_FD, (uint32_t)s->fd, 0, t->tgid);
+		if (res)
+			e->res.v.p[res - 1].learned = s->fd_kind;
+		return res;
+	}
+}
+
+/* ---- checking and keeping ----------------------------------------------------------------- */
+
+/* Pieces of depth @depth from @i on partition [start, end). Returns the index after them. */
+static uint32_t check_level(const struct cc_piece *p, uint32_t cnt, uint32_t i, uint16_t depth,
+			    cc_ns start, cc_ns end)
+{
+	cc_ns at = start;
+
+	while (i < cnt && p[i].depth == depth) {
+		uint32_t me = i++;
+
+		assert(p[me].start == at && p[me].end > at);
+		at = p[me].end;
+		if (p[me].flags & CC_PC_NESTED)
+			i = check_level(p, cnt, i, (uint16_t)(depth + 1), p[me].start, p[me].end);
+	}
+	assert(at == end);
+	return i;
+}
+
+static bool can_merge(const struct cc_piece *a, const struct cc_piece *b)
+{
+	struct cc_piece x = *a, y = *b;
+
+	if ((a->flags | b->flags) & CC_PC_NESTED || a->end != b->start)
+		return false;
+	x.start = x.end = y.start = y.end = 0;
+	x.short_ns = y.short_ns = 0;
+	x.evidence = y.evidence = 0;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+/* Turns the order around, joins equal neighbours. */
+static void straighten(struct piece_vec *v)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0, j = v->cnt; i + 1 < j; i++) {
+		struct cc_piece tmp = v->p[i];
+
+		v->p[i] = v->p[--j];
+		v->p[j] = tmp;
+	}
+	for (uint32_t i = 0; i < v->cnt; i++) {
+		struct cc_piece *last = kept ? &v->p[kept - 1] : NULL;
+
+		if (last && can_merge(last, &v->p[i])) {
+			last->end = v->p[i].end;
+			last->short_ns += v->p[i].short_ns;
+			last->evidence |= v->p[i].evidence;
+		} else {
+			v->p[kept++] = v->p[i];
+		}
+	}
+	v->cnt = kept;
+	for (uint32_t i = 0; i < v->cnt; i++)
+		v->p[i].confidence = evidence_confidence(v->p[i].evidence);
+}
+
+static void walk_begin(struct walk *w, struct engine *e, const struct req *r)
+{
+	*w = (struct walk){ .e = e, .r = r, .out = e->scratch };
+	w->out.cnt = 0;
+}
+
+/* Returns the array to the engine; w->out may still be read until the next path. */
+static int walk_end(struct walk *w, cc_ns start, cc_ns end)
+{
+	w->e->scratch = w->out;
+	if (w->err)
+		return w->err;
+	straighten(&w->out);
+	check_level(w->out.p, w->out.cnt, 0, 0, start, end);
+	return 0;
+}
+
+static int keep_path(struct engine *e, struct cc_request *p, const struct piece_vec *v)
+{
+	size_t size = v->cnt * sizeof(*v->p);
+	struct cc_piece *path = NULL;
+
+	if (v->cnt) {
+		path = mem_alloc(&e->mem, size);
+		if (!path)
+			return -ENOMEM;
+		memcpy(path, v->p, size);
+	}
+	mem_free(&e->mem, p->path, p->path_cnt * sizeof(*p->path));
+	p->path = path;
+	p->path_cnt = v->cnt;
+	p->path_ok = true;
+	p->lost_inside = false;
+	for (uint32_t i = 0; i < v->cnt; i++)
+		p->lost_inside |= (v->p[i].evidence & CC_EV_BIT(LOST)) != 0;
+	for (uint32_t i = 0; i < e->losses.cnt; i++)
+		p->lost_inside |= e->losses.p[i].from < p->end && e->losses.p[i].to > p->start;
+	request_digest(p);
+	return 0;
+}
+
+/* ---- what is walked ----------------------------------------------------------------------- */
+
+static void walk_seg(struct walk *w, const struct ident_seg *s)
+{
+	const struct task nobody = { .tid = w->r->pub.tid, .tgid = w->r->pub.tgid };
+	const struct task *t = s->task == UINT32_MAX ? &nobody : &w->e->tasks.v.p[s->task];
+	struct cc_piece p = walk_piece(w, t, s->lo, s->hi, 0, WAIT_UNKNOWN);
+
+	w->leaned |= 1ull << (t->tid % 64);
+	switch (s->kind) {
+	case SEG_WALK:
+		walk_span(w, s->task, s->lo, s->hi, true, 0);
+		return;
+	case SEG_SPLIT:
+	case SEG_ARRIVAL:
+		split_span(w, s);
+		return;
+	case SEG_QUEUED:
+		p.cls = WAIT_QUEUED;
+		p.by_request = s->by;
+		break;
+	case SEG_NO_IDENTITY:
+		break;
+	case SEG_AMBIGUOUS:
+		p.cls = WAIT_AMBIGUOUS;
+		break;
+	}
+	walk_emit(w, &p);
+}
+
+int path_of_request(struct engine *e, struct req *r, const struct ident_seg *segs, uint32_t cnt)
+{
+	struct walk w;
+	int err;
+
+	walk_begin(&w, e, r);
+	for (uint32_t i = 0; i < cnt; i++) {
+		w.evidence = segs[i].evidence;
+		w.serving = r->pub.id;
+		w.depth = 0;
+		if (segs[i].task != UINT32_MAX)
+			w.stack[w.depth++] = (struct walk_frame){ .task = segs[i].task };
+		walk_seg(&w, &segs[i]);
+	}
+	if (cnt && segs[0].task != UINT32_MAX) {
+		r->pub.tid = e->tasks.v.p[segs[0].task].tid;
+		r->pub.tgid = e->tasks.v.p[segs[0].task].tgid;
+	}
+	err = walk_end(&w, r->pub.start, r->pub.end);
+	r->leaned = w.leaned;
+	return err ? err : keep_path(e, &r->pub, &w.out);
+}
+
+static int walk_task(struct walk *w, struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi)
+{
+	walk_begin(w, e, NULL);
+	w->stack[w->depth++] = (struct walk_frame){ .task = ti };
+	walk_span(w, ti, lo, hi, false, 0);
+	return walk_end(w, lo, hi);
+}
+
+int path_of_span(struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi, struct cc_piece **ret,
+		 uint32_t *ret_cnt)
+{
+	struct cc_piece *copy;
+	struct walk w;
+	int err = walk_task(&w, e, ti, lo, hi);
+
+	if (err)
+		return err;
+	copy = malloc(w.out.cnt * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, w.out.p, w.out.cnt * sizeof(*copy));
+	*ret = copy;
+	*ret_cnt = w.out.cnt;
+	return 0;
+}
+
+static int path_of_task(struct engine *e, uint32_t ti)
+{
+	const struct task *t = &e->tasks.v.p[ti];
+	struct cc_reqid id = { t->tid, 0, CC_REQID_TID };
+	struct req *r = requests_get(&e->reqs, id);
+	struct walk w;
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	if (r->told)
+		return 0; /* the tid was used twice: the later one is shown */
+	r->told = r->computed = true;
+	r->pub.start = CC_MIN(t->known_from, t->eps.p[0].out);
+	r->pub.end = CC_MAX(CC_MIN(t->alive, t->dead), t->eps.p[t->eps.cnt - 1].in);
+	r->pub.tid = r->pub.recv_tid = t->tid;
+	r->pub.tgid = t->tgid;
+	memcpy(r->pub.rec.comm, t->comm, sizeof(r->pub.rec.comm));
+	if (e->opts.no_paths)
+		return 0;
+	err = walk_task(&w, e, ti, r->pub.start, r->pub.end);
+	return err ? err : keep_path(e, &r->pub, &w.out);
+}
+
+int path_of_tasks(struct engine *e)
+{
+	int err = 0;
+
+	for (uint32_t i = e->tasks.v.cnt; i-- > 0 && !err;)
+		if (e->tasks.v.p[i].eps.cnt)
+			err = path_of_task(e, i);
+	return err;
+}

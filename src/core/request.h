@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request: requests and sockets as records told them, and the operations of threads on them. What
+ * a request's time went to is found out elsewhere. */
+#ifndef CC_REQUEST_H
+#define CC_REQUEST_H
+
+#include "path.h"
+#include "task.h"
+
+struct req_op { /* an operation on the request's own socket */
+	cc_ns t;
+	uint32_t tid;
+	uint8_t op; /* CC_OP_RECV, CC_OP_SEND, CC_OP_EAGAIN */
+	bool from_req;
+};
+
+struct up_op { /* an operation on an upstream socket that is linked to the request */
+	cc_ns t;
+	uint64_t cookie;
+	uint8_t op;  /* CC_OP_* */
+	bool agreed; /* its reply's side votes for the link too */
+};
+
+struct req {
+	struct cc_request pub;
+	bool told;              /* a REQ came */
+	bool open;              /* an OPEN_REQ came, no REQ yet */
+	bool computed;          /* has the path of what is told now */
+	cc_ns seen;             /* ts of its last record */
+	uint64_t leaned;        /* threads whose operations its path leans on: bit tid % 64 */
+	VEC(struct req_op) ops; /* by t */
+	VEC(struct up_op) ups;  /* by t */
+	VEC(uint32_t) held_by;  /* indexes of tasks with holds of it */
+	uint32_t next;
+};
+
+struct sock_io {
+	cc_ns t;
+	uint32_t tid;
+	uint8_t op;
+};
+
+struct sock {
+	uint64_t cookie;
+	struct cc_addr peer;
+	uint16_t local_port;
+	bool upstream;          /* the target is the client */
+	bool placed;            /* is in by_ports */
+	struct cc_reqid link;   /* request that its last send is for */
+	VEC(struct sock_io) io; /* by t */
+	uint32_t next_ports;    /* 1 + index of another with the same ports */
+};
+
+struct req_news { /* an operation told after the time it lies in was worked out */
+	cc_ns t;
+	uint32_t tid;
+};
+
+struct receiver {      /* a thread that receives requests: a worker */
+	uint32_t task; /* index */
+	uint32_t tgid;
+	uint16_t port;
+};
+#define RECEIVERS_MAX 64 /* more are not asked whether they were idle */
+
+struct requests {
+	struct mem *mem;
+	struct tasks *tasks; /* borrowed */
+	VEC(struct req *) v; /* NULL: free */
+	VEC(uint32_t) free;
+	struct map by_id;
+	VEC(struct sock) socks;
+	struct map by_cookie, by_ports;
+	struct map upstreams; /* cookies of sockets on which the target is the client */
+	VEC(struct req_news) news;
+	struct receiver receivers[RECEIVERS_MAX];
+	uint32_t receiver_cnt;
+	cc_ns worked_to; /* paths of what ended before it are worked out */
+};
+
+void requests_init(struct requests *rs, struct mem *mem, struct tasks *tasks);
+void requests_done(struct requests *rs);
+
+/* Records in. 0, -EINVAL for times that cannot be, -ENOMEM. */
+CC_NODISCARD int requests_req(struct requests *rs, const struct cc_rec_req *r);
+CC_NODISCARD int requests_sockop(struct requests *rs, const struct cc_rec_sockop *r);
+
+struct req *requests_find(const struct requests *rs, struct cc_reqid id); /* NULL: none */
+struct req *requests_get(struct requests *rs, struct cc_reqid id); /* makes it; NULL: no memory */
+const struct sock *requests_sock(const struct requests *rs, uint64_t cookie);
+
+/* The other end of @s when both are known, by its ports; NULL: none, or more than one fit. */
+const struct sock *requests_mirror(const struct requests *rs, const struct sock *s);
+
+/* Both votes say that @cookie was called for @id. */
+bool requests_link_agreed(const struct requests *rs, struct cc_reqid id, uint64_t cookie);
+
+/* ---- between request.c and socket.c ------------------------------------------------------- */
+
+/* Keeps what thread @tid (0: none) did. */
+CC_NODISCARD int requests_touch(struct requests *rs, uint32_t tid, uint32_t tgid,
+				struct sock_touch s);
+/* A SOCKOP on the request's own socket; -EEXIST: told before. */
+CC_NODISCARD int requests_own_op(struct requests *rs, const struct cc_rec_sockop *q);
+/* One on an upstream socket, linked to @link. */
+CC_NODISCARD int requests_up_op(struct requests *rs, struct cc_reqid link, struct up_op op);
+/* The socket of a REQ, and its operations on it. */
+CC_NODISCARD int requests_req_io(struct requests *rs, const struct cc_rec_req *q);
+
+/* ---- care --------------------------------------------------------------------------------- */
+
+/* Takes the request of slot @i away. */
+void requests_drop(struct requests *rs, uint32_t i);
+
+/* Socket operations before @before. */
+void requests_evict_io(struct requests *rs, cc_ns before);
+
+static inline struct cc_reqid reqid_of(uint64_t cookie, uint32_t ordinal)
+{
+	return (struct cc_reqid){ cookie, ordinal, CC_REQID_SOCK };
+}
+static inline struct cc_reqid touch_id(const struct sock_touch *s)
+{
+	return s->cookie ? reqid_of(s->cookie, s->ordinal) : (struct cc_reqid){ 0 };
+}
+/* A recv or send on a server socket: what "foreign" is judged by. */
+static inline bool touch_is_server(const struct sock_touch *s)
+{
+	return !(s->flags & CC_SO_UPSTREAM);
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resource: what tasks waited on, and for locks every wake on them in order of time: each such
+ * wake is a release, and so the end of one holder's part. */
+#ifndef CC_RESOURCE_H
+#define CC_RESOURCE_H
+
+#include "map.h"
+
+enum res_kind {
+	RES_NONE,
+	RES_FUTEX, /* id: low 32 bits of the address, in tgid */
+	RES_KLOCK, /* id: kernel address */
+	RES_FILE,  /* id: inode, id2: device */
+	RES_SOCK,  /* id: cookie */
+	RES_FD,    /* id: number, in tgid */
+};
+
+struct lock_wake { /* @waker released, @wakee was woken */
+	cc_ns t;
+	uint32_t waker_tid, wakee_tid;
+};
+
+struct resource {
+	uint64_t id, id2;
+	uint64_t uaddr; /* FUTEX: whole address; 0: not known */
+	uint32_t tgid;
+	uint8_t kind;    /* enum res_kind */
+	uint8_t learned; /* FUTEX: enum wait_class, FD: CC_FD_*, from the EXTRA of a slow wait on
+			  * it, for short ones that have none; 0: not known */
+	bool sorted;
+	VEC(struct lock_wake) wakes;
+	uint32_t next; /* 1 + index of another with the same hash */
+};
+
+struct resources {
+	struct mem *mem;
+	VEC(struct resource) v;
+	struct map by_key;
+};
+
+void resources_init(struct resources *rs, struct mem *mem);
+void resources_done(struct resources *rs);
+
+/* 1 + index; 0: none (find) or no memory (get). */
+uint32_t resources_find(const struct resources *rs, enum res_kind kind, uint64_t id, uint64_t id2,
+			uint32_t tgid);
+uint32_t resources_get(struct resources *rs, enum res_kind kind, uint64_t id, uint64_t id2,
+		       uint32_t tgid);
+
+CC_NODISCARD int resource_wake(struct resources *rs, uint32_t res, struct lock_wake w);
+
+/* The wakes with lo < t <= hi, in order of time; borrowed until the next resource_wake. */
+const struct lock_wake *resource_wakes(struct resources *rs, uint32_t res, cc_ns lo, cc_ns hi,
+				       uint32_t *ret_cnt);
+
+void resources_evict(struct resources *rs, cc_ns before); /* wakes before it */
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets: whose they are, which is the other end of which, and what they were called for. */
+#include <errno.h>
+#include <string.h>
+
+#include "request.h"
+
+static struct sock *sock_get(struct requests *rs, uint64_t cookie)
+{
+	uint32_t i = map_get(&rs->by_cookie, cookie);
+
+	if (i)
+		return &rs->socks.p[i - 1];
+	if (vec_reserve(rs->mem, &rs->socks, rs->socks.cnt + 1) ||
+	    map_put(rs->mem, &rs->by_cookie, cookie, rs->socks.cnt + 1))
+		return NULL;
+	rs->socks.p[rs->socks.cnt] = (struct sock){ .cookie = cookie };
+	return &rs->socks.p[rs->socks.cnt++];
+}
+
+const struct sock *requests_sock(const struct requests *rs, uint64_t cookie)
+{
+	uint32_t i = cookie ? map_get(&rs->by_cookie, cookie) : 0;
+
+	return i ? &rs->socks.p[i - 1] : NULL;
+}
+
+static uint64_t ports_key(uint16_t local, uint16_t remote)
+{
+	return (uint64_t)local << 32 | remote;
+}
+
+/* Learns where the ends of @s are. */
+static int sock_place(struct requests *rs, struct sock *s, uint16_t local_port,
+		      const struct cc_addr *peer)
+{
+	uint64_t key = ports_key(local_port, peer->port);
+
+	if (s->placed || !local_port || !peer->port)
+		return 0;
+	s->local_port = local_port;
+	s->peer = *peer;
+	s->next_ports = map_get(&rs->by_ports, key);
+	s->placed = true;
+	return map_put(rs->mem, &rs->by_ports, key, (uint32_t)(s - rs->socks.p) + 1);
+}
+
+const struct sock *requests_mirror(const struct requests *rs, const struct sock *s)
+{
+	const struct sock *other = NULL;
+	uint32_t i;
+
+	if (!s->placed)
+		return NULL;
+	i = map_get(&rs->by_ports, ports_key(s->peer.port, s->local_port));
+	for (; i; i = rs->socks.p[i - 1].next_ports) {
+		const struct sock *o = &rs->socks.p[i - 1];
+
+		/* each end names the other's address; of one's own only the family is known */
+		if (o == s || o->peer.family != s->peer.family)
+			continue;
+		if (other)
+			return NULL;
+		other = o;
+	}
+	return other;
+}
+
+static int sock_io(struct requests *rs, struct sock *s, struct sock_io io)
+{
+	uint32_t i;
+
+	if (!io.t || !io.tid)
+		return 0;
+	if (vec_reserve(rs->mem, &s->io, s->io.cnt + 1))
+		return -ENOMEM;
+	i = vec_lower_bound(&s->io, t, io.t);
+	for (uint32_t j = i; j < s->io.cnt && s->io.p[j].t == io.t; j++)
+		if (s->io.p[j].op == io.op)
+			return 0;
+	memmove(&s->io.p[i + 1], &s->io.p[i], (s->io.cnt - i) * sizeof(io));
+	s->io.p[i] = io;
+	s->io.cnt++;
+	return 0;
+}
+
+int requests_req_io(struct requests *rs, const struct cc_rec_req *q)
+{
+	struct sock *s = sock_get(rs, q->cookie);
+
+	if (!s)
+		return -ENOMEM;
+	return sock_place(rs, s, q->local_port, &q->peer) ?:
+	       sock_io(rs, s, (struct sock_io){ q->first_recv, q->recv_tid, CC_OP_RECV }) ?:
+	       sock_io(rs, s, (struct sock_io){ q->last_recv, q->recv_tid, CC_OP_RECV }) ?:
+	       sock_io(rs, s, (struct sock_io){ q->first_send, q->send_tid, CC_OP_SEND }) ?:
+	       sock_io(rs, s, (struct sock_io){ q->last_send, q->send_tid, CC_OP_SEND });
+}
+
+bool requests_link_agreed(const struct requests *rs, struct cc_reqid id, uint64_t cookie)
+{
+	const struct req *r = requests_find(rs, id);
+
+	if (!r)
+		return false;
+	if (r->pub.rec.up_votes >= 2 && r->pub.rec.up_cookie == cookie)
+		return true;
+	for (uint32_t i = 0; i < r->ups.cnt; i++)
+		if (r->ups.p[i].cookie == cookie && r->ups.p[i].agreed)
+			return true;
+	return false;
+}
+
+/* The request that an operation on an upstream socket is for: told, or that of the last send. */
+static struct cc_reqid link_of(struct sock *s, const struct cc_rec_sockop *q)
+{
+	if (q->h.flags & CC_SO_LINKED)
+		s->link = reqid_of(q->link_cookie, q->link_ordinal);
+	else if (q->h.aux == CC_OP_SEND || q->h.aux == CC_OP_CONNECT)
+		s->link = (struct cc_reqid){ 0 };
+	return s->link;
+}
+
+static int upstream_op(struct requests *rs, struct sock *s, const struct cc_rec_sockop *q,
+		       struct sock_touch *touch)
+{
+	struct cc_reqid link = link_of(s, q);
+	struct up_op op = {
+		.t = q->h.ts,
+		.cookie = q->cookie,
+		.op = (uint8_t)q->h.aux,
+		.agreed = (q->h.flags & CC_SO_VOTE2) != 0,
+	};
+
+	s->upstream = true;
+	touch->cookie = link.id;
+	touch->ordinal = link.ordinal;
+	if (map_put(rs->mem, &rs->upstreams, q->cookie, 1))
+		return -ENOMEM;
+	return link.kind ? requests_up_op(rs, link, op) : 0;
+}
+
+static bool is_touch(uint16_t op)
+{
+	return op == CC_OP_RECV || op == CC_OP_SEND || op == CC_OP_EAGAIN || op == CC_OP_EOF ||
+	       op == CC_OP_CONNECT;
+}
+
+int requests_sockop(struct requests *rs, const struct cc_rec_sockop *q)
+{
+	struct sock_touch touch = {
+		.t = q->h.ts,
+		.cookie = q->cookie,
+		.socket = q->cookie,
+		.ordinal = q->ordinal,
+		.op = (uint8_t)q->h.aux,
+		.flags = q->h.flags,
+	};
+	struct sock *s;
+	int err;
+
+	if (!q->cookie || !q->h.ts)
+		return -EINVAL;
+	s = sock_get(rs, q->cookie);
+	if (!s)
+		return -ENOMEM;
+	err = sock_place(rs, s, q->local_port, &q->peer);
+	if (!err && (q->h.aux == CC_OP_RECV || q->h.aux == CC_OP_SEND))
+		err = sock_io(rs, s, (struct sock_io){ q->h.ts, q->tid, (uint8_t)q->h.aux });
+	if (err)
+		return err;
+	if (q->h.flags & CC_SO_UPSTREAM)
+		err = upstream_op(rs, s, q, &touch);
+	else
+		err = requests_own_op(rs, q);
+	if (err)
+		return err == -EEXIST ? 0 : err;
+	return is_touch(q->h.aux) ? requests_touch(rs, q->tid, q->tgid, touch) : 0;
+}
+
+void requests_evict_io(struct requests *rs, cc_ns before)
+{
+	for (uint32_t i = 0; i < rs->socks.cnt; i++) {
+		struct sock *s = &rs->socks.p[i];
+		uint32_t n = vec_lower_bound(&s->io, t, before);
+
+		if (n) {
+			vec_drop_front(&s->io, n);
+			vec_shrink(rs->mem, &s->io);
+		}
+	}
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of a thread between a request's operations, and before its first: an event loop serves
+ * many, so each slice goes to the first of DESIGN's reasons that holds (section 5, Arrival). */
+#include <string.h>
+
+#include "engine_priv.h"
+
+struct split {
+	struct walk *w;
+	const struct ident_seg *seg;
+	const struct req *r;
+	const struct task *t;
+	uint32_t ti;
+	bool arrival;
+};
+
+/* The latest moment before @at at which a reason may begin or end. */
+static cc_ns cut_before(const struct split *x, cc_ns at)
+{
+	const struct req *r = x->r;
+	cc_ns cut = x->seg->lo;
+	uint32_t i = vec_lower_bound(&x->t->touches, t, at);
+
+	if (i)
+		cut = CC_MAX(cut, x->t->touches.p[i - 1].t);
+	i = vec_lower_bound(&r->ops, t, at);
+	if (i)
+		cut = CC_MAX(cut, r->ops.p[i - 1].t);
+	i = vec_lower_bound(&r->ups, t, at);
+	if (i)
+		cut = CC_MAX(cut, r->ups.p[i - 1].t);
+	if (r->pub.rec.accepted < at)
+		cut = CC_MAX(cut, r->pub.rec.accepted);
+	return cut;
+}
+
+/* The upstream that has been called for the request and has not answered right before @at; 0. */
+static uint64_t upstream_pending(const struct split *x, cc_ns at)
+{
+	const struct req *r = x->r;
+
+	for (uint32_t i = vec_lower_bound(&r->ups, t, at); i-- > 0;) {
+		const struct up_op *op = &r->ups.p[i];
+		bool answered = false;
+
+		if (op->op != CC_OP_SEND && op->op != CC_OP_CONNECT)
+			continue;
+		for (uint32_t j = i + 1; j < r->ups.cnt && r->ups.p[j].t < at; j++)
+			answered |= r->ups.p[j].cookie == op->cookie &&
+				    r->ups.p[j].op != CC_OP_SEND && r->ups.p[j].op != CC_OP_CONNECT;
+		if (!answered && requests_link_agreed(&x->w->e->reqs, r->pub.id, op->cookie))
+			return op->cookie;
+	}
+	return 0;
+}
+
+static bool send_blocked(const struct split *x, cc_ns at)
+{
+	uint32_t i = vec_lower_bound(&x->r->ops, t, at);
+
+	return i && x->r->ops.p[i - 1].op == CC_OP_EAGAIN;
+}
+
+static bool body_missing(const struct split *x, cc_ns at)
+{
+	for (uint32_t i = vec_lower_bound(&x->r->ops, t, at); i < x->r->ops.cnt; i++)
+		if (x->r->ops.p[i].op == CC_OP_RECV)
+			return !x->arrival;
+	return false;
+}
+
+static bool not_accepted(const struct split *x, cc_ns at)
+{
+	const struct cc_rec_req *q = &x->r->pub.rec;
+
+	return at <= q->accepted || (x->arrival && !q->accepted && q->what & CC_RQ_ACCEPTQ);
+}
+
+/* The thread did nothing on another server socket since the request's last operation. */
+static bool touched_no_other(const struct split *x, cc_ns at)
+{
+	uint32_t op = vec_lower_bound(&x->r->ops, t, at);
+	cc_ns since = op ? x->r->ops.p[op - 1].t : 0;
+
+	for (uint32_t i = vec_lower_bound(&x->t->touches, t, at); i-- > 0;) {
+		const struct sock_touch *s = &x->t->touches.p[i];
+
+		if (s->t < since)
+			break;
+		if (touch_is_server(s) && !cc_reqid_eq(touch_id(s), x->r->pub.id))
+			return false;
+	}
+	return true;
+}
+
+static bool is_idle_over(const struct engine *e, const struct task *t, cc_ns a, cc_ns b)
+{
+	struct tl_piece tp;
+
+	task_piece(t, &e->tasks, b, false, &tp);
+	return tp.kind == TL_BLOCKED && tp.start <= a &&
+	       engine_classify(e, t, tp.ep).idle == IDLE_LOOP;
+}
+
+/* Another worker for the same port or in the same process had nothing to do meanwhile. */
+static bool sibling_idle(const struct split *x, cc_ns a, cc_ns b)
+{
+	const struct engine *e = x->w->e;
+	const struct cc_rec_req *q = &x->r->pub.rec;
+
+	for (uint32_t i = 0; i < e->reqs.receiver_cnt; i++) {
+		const struct receiver *o = &e->reqs.receivers[i];
+
+		if (o->task == x->ti ||
+		    (o->tgid != q->tgid && (!q->local_port || o->port != q->local_port)))
+			continue;
+		if (is_idle_over(e, &e->tasks.v.p[o->task], a, b))
+			return true;
+	}
+	return false;
+}
+
+static void emit(const struct split *x, cc_ns a, cc_ns b, enum wait_class cls, enum cc_ended ended,
+		 uint64_t evidence, struct cc_reqid by, uint32_t resource)
+{
+	struct cc_piece p = walk_piece(x->w, x->t, a, b, 0, cls);
+
+	p.ended = (uint8_t)ended;
+	p.evidence |= evidence;
+	p.resource = resource;
+	if (by.ordinal)
+		p.by_request = by;
+	if (cls == WAIT_SOCKQ && sibling_idle(x, a, b))
+		p.flags |= CC_PC_IDLE_SIBLING;
+	walk_emit(x->w, &p);
+}
+
+static void walk_answer(const struct split *x, cc_ns a, cc_ns b, bool ran)
+{
+	uint64_t evidence = x->w->evidence;
+
+	x->w->evidence |= CC_EV_BIT(INFERRED);
+	walk_span(x->w, x->ti, a, b, ran, 0);
+	x->w->evidence = evidence;
+}
+
+/* The first reason that holds for [a, b), a slice within which none changes. */
+static void first_reason(const struct split *x, cc_ns a, cc_ns b, struct cc_reqid owner,
+			 const struct tl_piece *tp, bool ran)
+{
+	const uint64_t ev = CC_EV_BIT(SOCKET) | CC_EV_BIT(SCHED);
+	const struct cc_reqid none = { 0 };
+	uint64_t upstream;
+
+	if (tp->kind == TL_LOST)
+		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_LOST, CC_EV_BIT(LOST), none, 0);
+	else if (tp->kind == TL_RUNQ)
+		walk_runq(x->w, x->t, a, b, tp, 0);
+	else if (tp->kind != TL_NODATA && owner.kind != CC_REQID_NONE)
+		emit(x, a, b, WAIT_HOL, CC_ENDED_NONE, ev, owner, 0);
+	else if ((upstream = upstream_pending(x, b)) != 0)
+		emit(x, a, b, WAIT_UPSTREAM, CC_ENDED_NONE, ev | CC_EV_BIT(VOTES2), none,
+		     resources_get(&x->w->e->res, RES_SOCK, upstream, 0, 0));
+	else if (send_blocked(x, b))
+		emit(x, a, b, WAIT_NET_SEND, CC_ENDED_NONE, ev, none, 0);
+	else if (body_missing(x, b))
+		emit(x, a, b, WAIT_NET_RECV, CC_ENDED_NONE, ev, none, 0);
+	else if (not_accepted(x, b))
+		emit(x, a, b, WAIT_ACCEPTQ, CC_ENDED_NONE, ev, none, 0);
+	else if (x->arrival)
+		emit(x, a, b, WAIT_SOCKQ, CC_ENDED_NONE, ev, none, 0);
+	else if (touched_no_other(x, b))
+		walk_answer(x, a, b, ran);
+	else
+		emit(x, a, b, WAIT_ASYNC, CC_ENDED_NONE, ev, none, 0);
+}
+
+void split_span(struct walk *w, const struct ident_seg *seg)
+{
+	struct task nobody = { .tid = w->r->pub.rec.recv_tid,
+			       .tgid = w->r->pub.rec.tgid,
+			       .known_from = CC_NEVER,
+			       .born = CC_NEVER,
+			       .dead = CC_NEVER };
+	struct split x = {
+		.w = w,
+		.seg = seg,
+		.r = w->r,
+		.t = seg->task == UINT32_MAX ? &nobody : &w->e->tasks.v.p[seg->task],
+		.ti = seg->task,
+		.arrival = seg->kind == SEG_ARRIVAL,
+	};
+
+	for (cc_ns at = seg->hi, a; at > seg->lo && !w->err; at = a) {
+		struct tl_piece tp;
+		cc_ns since;
+		struct cc_reqid owner = owner_before(w->e, x.t, at, &since);
+
+		if (cc_reqid_eq(owner, w->r->pub.id)) {
+			a = CC_MAX(seg->lo, since);
+			walk_span(w, x.ti, a, at, at == seg->hi, 0);
+			continue;
+		}
+		task_piece(x.t, &w->e->tasks, at, at == seg->hi, &tp);
+		a = CC_MAX(cut_before(&x, at), tp.start);
+		first_reason(&x, a, at, owner, &tp, at == seg->hi);
+	}
+}

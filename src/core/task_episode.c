@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each task did: episodes, what is told beside them, and states seen by iterators. */
+#include <errno.h>
+#include <string.h>
+
+#include "decode.h" /* CC_TIME_MAX */
+#include "task.h"
+
+static uint32_t side_new(struct tasks *ts)
+{
+	uint32_t i;
+
+	if (ts->free_sides.cnt) {
+		i = ts->free_sides.p[--ts->free_sides.cnt];
+	} else {
+		i = CC_MAX(ts->sides.cnt, 1);
+		if (vec_reserve(ts->mem, &ts->sides, i + 1))
+			return 0;
+		ts->sides.cnt = i + 1;
+	}
+	ts->sides.p[i] = (struct side){ .fd = -1 };
+	return i;
+}
+
+static void side_free(struct tasks *ts, uint32_t *side)
+{
+	if (*side && !vec_reserve(ts->mem, &ts->free_sides, ts->free_sides.cnt + 1))
+		ts->free_sides.p[ts->free_sides.cnt++] = *side;
+	*side = 0;
+}
+
+static enum ep_kind kind_of(uint32_t state, unsigned int flags)
+{
+	enum { TASK_UNINTERRUPTIBLE = 2, TASK_STOPPED_OR_TRACED = 4 | 8 };
+
+	if (!state || flags & (CC_EP_PREEMPT | CC_EP_BORN))
+		return EP_RUNNABLE;
+	if (state & TASK_STOPPED_OR_TRACED)
+		return EP_STOPPED;
+	return state & TASK_UNINTERRUPTIBLE ? EP_DISK : EP_SLEEPING;
+}
+
+/* out <= wake <= in, whatever was told. */
+static void clamp(struct tasks *ts, struct episode *ep)
+{
+	cc_ns out = ep->out, wake = ep->wake;
+
+	ep->out = CC_MIN(out, ep->in);
+	if (ep_kind(ep) == EP_RUNNABLE || ep->flags & CC_EP_EARLY_WAKE)
+		ep->wake = ep->out;
+	else if (wake)
+		ep->wake = wake < ep->out ? ep->out : CC_MIN(wake, ep->in);
+	if (out != ep->out || (wake && wake != ep->wake && ep_kind(ep) != EP_RUNNABLE) ||
+	    ep->flags & CC_EP_CLAMPED)
+		ts->clamped++;
+}
+
+/* [..., @end): what comes later goes on on another CPU. */
+static void truncate_at(struct tasks *ts, struct episode *ep, cc_ns end)
+{
+	ep->in = end;
+	ep->wake = ep->wake <= end ? ep->wake : 0;
+	ts->clamped++;
+}
+
+static int mark_dirty(struct tasks *ts, struct task *t)
+{
+	if (t->dirty)
+		return 0;
+	if (vec_reserve(ts->mem, &ts->dirty, ts->dirty.cnt + 1))
+		return -ENOMEM;
+	t->dirty = true;
+	ts->dirty.p[ts->dirty.cnt++] = (uint32_t)(t - ts->v.p);
+	return 0;
+}
+
+/* Returns where @ep went, or -EEXIST: it is there already. There is room. */
+static int64_t place(struct tasks *ts, struct task *t, const struct episode *ep)
+{
+	struct episode *e = t->eps.p;
+	uint32_t i = t->eps.cnt;
+
+	while (i > 0 && e[i - 1].out > ep->out)
+		i--;
+	for (uint32_t j = i; j > 0 && e[j - 1].out == ep->out; j--)
+		if (e[j - 1].seq == ep->seq)
+			return -EEXIST;
+	memmove(&e[i + 1], &e[i], (t->eps.cnt - i) * sizeof(*e));
+	e[i] = *ep;
+	t->eps.cnt++;
+	if (i > 0 && e[i - 1].in > ep->out)
+		truncate_at(ts, &e[i - 1], ep->out);
+	if (i + 1 < t->eps.cnt && ep->in > e[i + 1].out)
+		truncate_at(ts, &e[i], e[i + 1].out);
+	t->indexed = CC_MIN(t->indexed, i);
+	return i;
+}
+
+/* The side of @ep: an EXTRA that came before it, a loss that its record tells. */
+static int attach_side(struct tasks *ts, struct task *t, struct episode *ep, uint64_t lost)
+{
+	if (t->extra_side && t->extra_seq == ep->seq) {
+		struct task *waker;
+
+		ep->side = t->extra_side;
+		t->extra_side = 0;
+		if (ep_task_wake(ep)) {
+			uint32_t idx = (uint32_t)(t - ts->v.p);
+			char comm[CC_COMM_LEN];
+
+			memcpy(comm, t->extra_comm, sizeof(comm));
+			waker = tasks_get(ts, ep->waker_tid, CC_NEVER);
+			if (!waker)
+				return -ENOMEM;
+			if (!waker->comm[0])
+				task_set_comm(waker, comm);
+			t = &ts->v.p[idx];
+		}
+	} else if (t->extra_side) {
+		side_free(ts, &t->extra_side); /* its episode was lost */
+	}
+	if (!lost)
+		return 0;
+	if (!ep->side)
+		ep->side = side_new(ts);
+	if (!ep->side)
+		return -ENOMEM;
+	ts->sides.p[ep->side].lost = lost;
+	return 0;
+}
+
+static bool is_dup(const struct task *t, const struct cc_rec_episode *r)
+{
+	const struct episode *last = t->eps.cnt ? &t->eps.p[t->eps.cnt - 1] : NULL;
+
+	return last && last->seq == r->seq && last->out == r->out;
+}
+
+/* Facts about the task that the episode is a witness of. */
+static void witness(struct tasks *ts, struct task *t, const struct episode *ep)
+{
+	t->timeline = true;
+	t->alive = CC_MAX(t->alive, ep->in);
+	if (ep->flags & CC_EP_BORN) {
+		t->born = CC_MIN(t->born, ep->out);
+		if (!t->cut)
+			t->known_from = CC_MIN(t->known_from, ep->out);
+	}
+	if (t->open.now && (ep->in >= t->open.now || ep->out == t->open.out)) {
+		side_free(ts, &t->open.ep.side);
+		t->open = (struct open_state){ 0 };
+	}
+}
+
+int tasks_episode(struct tasks *ts, const struct cc_rec_episode *r)
+{
+	struct episode ep = {
+		.out = r->out,
+		.wake = r->wake,
+		.in = r->h.ts,
+		.seq = r->seq,
+		.waker_tid = r->waker_tid,
+		.waker_tgid = r->waker_tgid,
+		.key = r->key,
+		.syscall = (int16_t)r->h.aux,
+		.flags = r->h.flags,
+		.kind = (uint8_t)kind_of(r->state, r->h.flags),
+	};
+	struct task *t;
+	uint32_t idx;
+	int64_t at;
+
+	if (!r->tid || !r->h.ts || r->out > CC_TIME_MAX || r->wake > CC_TIME_MAX)
+		return -EINVAL;
+	clamp(ts, &ep);
+	t = tasks_get(ts, r->tid, ep.out);
+	if (!t)
+		return -ENOMEM;
+	if (is_dup(t, r) || ep.out >= t->dead)
+		return 0; /* after its exit it may still sleep, but for nobody */
+	idx = (uint32_t)(t - ts->v.p);
+	if (mark_dirty(ts, t) || vec_reserve(ts->mem, &t->eps, t->eps.cnt + 1))
+		return -ENOMEM;
+	if (t->eps.cnt && ep.out < t->eps.p[t->eps.cnt - 1].in) {
+		at = place(ts, t, &ep);
+		if (at < 0)
+			return 0;
+	} else {
+		at = t->eps.cnt;
+		t->eps.p[t->eps.cnt++] = ep;
+	}
+	witness(ts, t, &ep);
+	if (r->lost) {
+		ts->lost_cnt += CC_LOST_CNT(r->lost);
+		ts->lost_ns += CC_LOST_NS(r->lost);
+	}
+	ts->episodes++;
+	if (!r->lost && !t->extra_side)
+		return 0;
+	ep = t->eps.p[at];
+	if (attach_side(ts, t, &ep, r->lost))
+		return -ENOMEM;
+	ts->v.p[idx].eps.p[at].side = ep.side;
+	return 0;
+}
+
+static struct episode *by_seq(struct task *t, uint32_t seq, cc_ns in)
+{
+	struct episode *e = t->eps.p;
+	uint32_t i;
+
+	if (t->eps.cnt && e[t->eps.cnt - 1].seq == seq)
+		return &e[t->eps.cnt - 1];
+	/* its end may have been cut, so that it lies a little before */
+	i = vec_lower_bound(&t->eps, in, in);
+	for (uint32_t j = i > 2 ? i - 2 : 0; j < t->eps.cnt && j <= i + 1; j++)
+		if (e[j].seq == seq)
+			return &e[j];
+	return NULL;
+}
+
+static int name_task(struct tasks *ts, uint32_t tid, uint32_t tgid, const char comm[CC_COMM_LEN])
+{
+	struct task *t;
+
+	if (!tid || !comm[0])
+		return 0;
+	t = tasks_get(ts, tid, CC_NEVER);
+	if (!t)
+		return -ENOMEM;
+	if (!t->comm[0])
+		task_set_comm(t, comm);
+	if (!t->tgid)
+		task_set_tgid(ts, t, tgid);
+	return 0;
+}
+
+static void fill_side(struct side *s, const struct cc_rec_extra *r)
+{
+	*s = (struct side){
+		.ustack = r->ustack,
+		.kstack = r->kstack,
+		.waker_ustack = r->waker_ustack,
+		.waker_kstack = r->waker_kstack,
+		.uaddr = r->uaddr,
+		.fd_id = r->fd_id,
+		.op = r->args[1],
+		.val = r->args[2],
+		.lost = s->lost,
+		.throttled_ns = r->h.flags & CC_EX_THROTTLED ? r->throttled_ns : 0,
+		.ran_ns = r->ran_ns,
+		.occupant_ns = r->occupant_ns,
+		.owner = r->owner,
+		.owner_tgid = r->owner_tgid,
+		.occupant_tid = r->occupant_tid,
+		.occupant_tgid = r->occupant_tgid,
+		.fd = r->fd,
+		.fd_dev = r->fd_dev,
+		.sock_ports = r->sock_ports,
+		.fd_kind = (uint8_t)CC_MIN(r->fd_kind, CC_FD_OTHER),
+		.flags = r->h.flags,
+		.told = true,
+		.futex = r->args[0] != 0 && r->uaddr != 0,
+	};
+}
+
+int tasks_extra(struct tasks *ts, const struct cc_rec_extra *r)
+{
+	struct task *t = tasks_get(ts, r->tid, r->h.ts);
+	struct episode *ep;
+	uint32_t side, waker = 0, waker_tgid = 0;
+
+	if (!t)
+		return -ENOMEM;
+	ep = by_seq(t, r->seq, r->h.ts);
+	if (ep && !ep->side)
+		ep->side = side_new(ts);
+	else if (!ep && !t->extra_side)
+		t->extra_side = side_new(ts);
+	side = ep ? ep->side : t->extra_side;
+	if (!side)
+		return -ENOMEM;
+	if (!ts->sides.p[side].told && r->ustack)
+		ts->stacks_user++;
+	fill_side(&ts->sides.p[side], r);
+	if (ep) {
+		waker = ep_task_wake(ep) ? ep->waker_tid : 0;
+		waker_tgid = ep->waker_tgid;
+	} else {
+		t->extra_seq = r->seq;
+		memcpy(t->extra_comm, r->waker_comm, sizeof(t->extra_comm));
+	}
+	if (name_task(ts, waker, waker_tgid, r->waker_comm) ||
+	    name_task(ts, r->owner, r->owner_tgid, r->owner_comm) ||
+	    name_task(ts, r->occupant_tid, r->occupant_tgid, r->occupant_comm))
+		return -ENOMEM;
+	return 0;
+}
+
+/* The task whose state this is: another one when its start time is not the one known. */
+static struct task *task_of_open(struct tasks *ts, const struct cc_rec_open_task *r)
+{
+	struct task *t = tasks_get(ts, r->tid, CC_NEVER);
+
+	if (!t || !r->start || !t->start || t->start == r->start)
+		return t;
+	return tasks_reborn(ts, t, CC_MIN(r->start, r->out ? r->out : r->h.ts));
+}
+
+static int fill_open(struct tasks *ts, struct open_state *o, const struct cc_rec_open_task *r)
+{
+	uint32_t side = o->ep.side ? o->ep.side : side_new(ts);
+
+	if (!side)
+		return -ENOMEM;
+	*o = (struct open_state){
+		.now = r->h.ts,
+		.out = r->out,
+		.wake = r->wake,
+		.last_in = r->last_in,
+		.lost = r->lost,
+		.seq = r->seq,
+		.ep = { .out = r->out,
+			.wake = r->wake,
+			.in = CC_NEVER,
+			.seq = r->seq,
+			.key = r->key,
+			.side = side,
+			.syscall = (int16_t)r->h.aux,
+			.kind = (uint8_t)kind_of(r->state, 0) },
+	};
+	if (ep_kind(&o->ep) == EP_RUNNABLE)
+		o->wake = o->ep.wake = o->out;
+	ts->sides.p[side] = (struct side){
+		.ustack = r->ustack,
+		.kstack = r->kstack,
+		.uaddr = r->uaddr,
+		.fd_id = r->fd_id,
+		.op = r->args[1],
+		.val = r->args[2],
+		.lost = r->lost,
+		.owner = r->owner,
+		.owner_tgid = r->owner_tgid,
+		.fd = r->fd,
+		.fd_kind = (uint8_t)CC_MIN(r->fd_kind, CC_FD_OTHER),
+		.flags = r->owner ? CC_EX_OWNER : 0,
+		.told = true,
+		.futex = r->args[0] != 0 && r->uaddr != 0,
+	};
+	return 0;
+}
+
+int tasks_open(struct tasks *ts, const struct cc_rec_open_task *r)
+{
+	struct task *t;
+	cc_ns from;
+
+	if (!r->tid || r->out > r->h.ts || r->wake > r->h.ts || r->last_in > r->h.ts ||
+	    (r->wake && r->wake < r->out))
+		return -EINVAL;
+	t = task_of_open(ts, r);
+	if (!t)
+		return -ENOMEM;
+	t->timeline = true;
+	t->flags |= r->h.flags & (CC_TF_TRACED | CC_TF_KTHREAD | CC_TF_FOLLOWED);
+	t->start = r->start ? r->start : t->start;
+	t->cgroup = r->cgroup ? r->cgroup : t->cgroup;
+	task_set_tgid(ts, t, r->tgid);
+	task_set_comm(t, r->comm);
+	t->alive = CC_MAX(t->alive, r->h.ts);
+	from = r->out ? r->out : r->last_in ? r->last_in : r->h.ts;
+	if (!t->cut && (!t->eps.cnt || from <= t->eps.p[0].out))
+		t->known_from = CC_MIN(t->known_from, from);
+	if (t->eps.cnt && r->h.ts <= t->eps.p[t->eps.cnt - 1].in)
+		return 0; /* an episode that came before tells more */
+	return fill_open(ts, &t->open, r);
+}

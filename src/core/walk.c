@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backward walk (DESIGN 5): what a task did, from a moment back to another. Time off the CPU is
+ * in walk_wait.c. Everything is put down last first, and what explains a piece before that piece.
+ */
+#include <errno.h>
+
+#include "engine_priv.h"
+
+#define STOLEN_MIN CC_US(100) /* below it, rounding and the switch itself */
+
+struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns start, cc_ns end,
+			   uint16_t depth, enum wait_class cls)
+{
+	return (struct cc_piece){
+		.start = start,
+		.end = end,
+		.tid = t->tid,
+		.tgid = t->tgid,
+		.depth = depth,
+		.cls = (uint8_t)cls,
+		.evidence = w->evidence,
+		.for_request = w->blame,
+	};
+}
+
+void walk_emit(struct walk *w, const struct cc_piece *p)
+{
+	if (w->err || p->start >= p->end)
+		return;
+	w->err = vec_reserve(&w->e->mem, &w->out, w->out.cnt + 1);
+	if (!w->err)
+		w->out.p[w->out.cnt++] = *p;
+}
+
+static void walk_leaf(struct walk *w, const struct task *t, cc_ns a, cc_ns b, uint16_t depth,
+		      enum wait_class cls, enum cc_ended ended, uint64_t evidence)
+{
+	struct cc_piece p = walk_piece(w, t, a, b, depth, cls);
+
+	p.ended = (uint8_t)ended;
+	p.evidence |= evidence;
+	walk_emit(w, &p);
+}
+
+/* Waits below --min-block inside [a, b): a sum's share by time. */
+static cc_ns short_within(const struct task *t, cc_ns a, cc_ns b)
+{
+	cc_ns sum = 0;
+
+	for (uint32_t i = vec_lower_bound(&t->shorts, until, a + 1); i < t->shorts.cnt; i++) {
+		const struct short_sum *s = &t->shorts.p[i];
+		cc_ns lo = CC_MAX(a, s->since), hi = CC_MIN(b, s->until);
+
+		if (s->since >= b)
+			break;
+		if (lo < hi)
+			sum += (cc_ns)((double)s->ns * (double)(hi - lo) /
+				       (double)(s->until - s->since));
+	}
+	return CC_MIN(sum, b - a);
+}
+
+static void walk_cpu(struct walk *w, const struct task *t, cc_ns a, cc_ns b,
+		     const struct tl_piece *tp, uint16_t depth)
+{
+	const struct side *s = tp->exact ? ep_side(&w->e->tasks, tp->ep) : NULL;
+	cc_ns wall = tp->end - tp->start, stolen_from = CC_NEVER;
+	struct cc_piece p;
+
+	if (s && s->flags & CC_EX_EXEC && s->ran_ns < wall && wall - s->ran_ns > STOLEN_MIN)
+		stolen_from = CC_MAX(a, tp->end - (wall - s->ran_ns));
+	if (stolen_from < b) {
+		walk_leaf(w, t, stolen_from, b, depth, WAIT_STOLEN, CC_ENDED_NONE,
+			  CC_EV_BIT(SCHED));
+		b = stolen_from;
+	}
+	p = walk_piece(w, t, a, b, depth, WAIT_CPU);
+	p.evidence |= CC_EV_BIT(SCHED);
+	if (t->shorts.cnt && a < b) {
+		p.short_ns = short_within(t, a, b);
+		p.evidence |= p.short_ns ? CC_EV_BIT(SHORT) : 0;
+	}
+	walk_emit(w, &p);
+}
+
+static bool is_handoff(const struct walk *w, const struct task *t, const struct episode *ep)
+{
+	const struct walk_frame *f = w->depth ? &w->stack[w->depth - 1] : NULL;
+
+	return f && f->handoff && ep->wake == f->handoff && ep_blocked(ep) &&
+	       &w->e->tasks.v.p[f->task] == t;
+}
+
+void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const struct tl_piece *tp,
+	       uint16_t depth)
+{
+	const struct episode *ep = tp->ep;
+	const struct side *s = ep_side(&w->e->tasks, ep);
+	struct cc_piece p = walk_piece(w, t, a, b, depth, WAIT_RUNQ);
+	cc_ns throttled = tp->start + (s ? s->throttled_ns : 0);
+
+	p.evidence |= CC_EV_BIT(SCHED);
+	p.ended = tp->open ? CC_ENDED_OPEN : CC_ENDED_RAN;
+	if (tp->open) {
+		p.flags |= CC_PC_OPEN;
+		p.evidence |= CC_EV_BIT(OPEN);
+	}
+	if (is_handoff(w, t, ep)) {
+		p.cls = WAIT_LOCK_HANDOFF;
+		p.evidence |= CC_EV_BIT(HANDOFF_LOCK);
+	}
+	throttled = CC_MIN(CC_MAX(throttled, a), b);
+	p.start = throttled;
+	if (s && s->occupant_tid) {
+		p.occupant_tid = s->occupant_tid;
+		p.occupant_tgid = s->occupant_tgid;
+		p.occupant_ns = s->occupant_ns;
+		p.evidence |= CC_EV_BIT(OCCUPANT);
+	}
+	if (s && s->flags & CC_EX_MIGRATED) {
+		p.flags |= CC_PC_MIGRATED;
+		p.evidence |= CC_EV_BIT(MIGRATED);
+	}
+	walk_emit(w, &p);
+	walk_leaf(w, t, a, throttled, depth, WAIT_THROTTLE, CC_ENDED_RAN, CC_EV_BIT(SCHED));
+}
+
+/* Takes back what was put down for @depth and deeper before @t, from @since on. */
+static void rewind_to(struct walk *w, uint32_t since, cc_ns t)
+{
+	while (w->out.cnt > since && w->out.p[w->out.cnt - 1].start < t) {
+		struct cc_piece *p = &w->out.p[w->out.cnt - 1];
+
+		if (p->end > t && !(p->flags & CC_PC_NESTED)) {
+			p->start = t; /* it ran when the message came */
+			return;
+		}
+		w->out.cnt--;
+	}
+}
+
+/* Nothing is known of the task before @hi. Goes on with its parent, or with who sent the last
+ * message it got. @first: number of pieces before this span's. Returns how far back it came. */
+static cc_ns walk_no_data(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, cc_ns span_end,
+			  const struct tl_piece *tp, uint32_t first, uint16_t depth)
+{
+	const struct task *t = &w->e->tasks.v.p[ti], *other = NULL;
+	cc_ns from = CC_MAX(tp->start, lo);
+	struct message m = { 0 };
+	bool cycle;
+
+	if (t->born != CC_NEVER && hi <= t->born && !t->cut && t->parent_tid) {
+		other = tasks_find(&w->e->tasks, t->parent_tid, t->born);
+		m.sent = hi;
+	} else if (message_received(w->e, t, hi, span_end, &m)) {
+		other = tasks_find(&w->e->tasks, m.sender_tid, m.sent);
+	}
+	if (!other || !other->timeline ||
+	    !walk_may_nest(w, (uint32_t)(other - w->e->tasks.v.p), depth, &cycle)) {
+		walk_leaf(w, t, from, hi, depth, WAIT_UNKNOWN, CC_ENDED_NONE, CC_EV_BIT(NO_DATA));
+		return from;
+	}
+	if (m.sender_tid) {
+		rewind_to(w, first, m.arrived);
+		walk_leaf(w, other, CC_MAX(m.sent, lo), m.arrived, depth, WAIT_TRANSIT,
+			  CC_ENDED_NONE, CC_EV_BIT(LOOPBACK));
+	}
+	if (m.sent > lo) {
+		uint32_t oi = (uint32_t)(other - w->e->tasks.v.p);
+
+		w->stack[w->depth++] = (struct walk_frame){ .task = oi };
+		walk_span(w, oi, lo, m.sent, true, depth);
+		w->depth--;
+	}
+	return lo;
+}
+
+void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16_t depth)
+{
+	const struct task *t = &w->e->tasks.v.p[ti];
+	uint32_t first = w->out.cnt;
+
+	for (cc_ns at = hi; at > lo && !w->err;) {
+		struct tl_piece tp;
+		cc_ns a;
+
+		task_piece(t, &w->e->tasks, at, ran && at == hi, &tp);
+		a = CC_MAX(tp.start, lo);
+		if (w->out.cnt > WALK_PIECES_MAX) {
+			/* more than anybody can look at: the rest stays one piece */
+			walk_leaf(w, t, lo, at, depth, WAIT_UNKNOWN, CC_ENDED_NONE,
+				  CC_EV_BIT(NO_DATA));
+			return;
+		}
+		switch (tp.kind) {
+		case TL_RUN:
+			walk_cpu(w, t, a, at, &tp, depth);
+			break;
+		case TL_RUNQ:
+			walk_runq(w, t, a, at, &tp, depth);
+			break;
+		case TL_BLOCKED:
+			walk_wait(w, ti, a, at, &tp, depth);
+			break;
+		case TL_LOST:
+			walk_leaf(w, t, a, at, depth, WAIT_UNKNOWN, CC_ENDED_LOST, CC_EV_BIT(LOST));
+			break;
+		case TL_NODATA:
+			a = walk_no_data(w, ti, lo, at, hi, &tp, first, depth);
+			break;
+		}
+		at = a;
+	}
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A wait: who ended it, who held what was waited for, and their time meanwhile. */
+#include <errno.h>
+
+#include "engine_priv.h"
+
+#define SLICE_GAP CC_US(100) /* between two timed slices of one wait for a lock */
+
+struct wait { /* [a, b) of a wait of task @ti */
+	uint32_t ti;
+	cc_ns a, b;
+	const struct tl_piece *tp;
+	struct wait_kind kind;
+	struct cc_piece piece; /* what all its pieces have */
+	uint16_t depth;
+};
+
+bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle)
+{
+	*ret_cycle = false;
+	for (uint32_t i = 0; i < w->depth; i++)
+		*ret_cycle |= w->stack[i].task == ti;
+	return !*ret_cycle && w->depth < WALK_DEPTH_MAX && depth < WALK_DEPTH_MAX &&
+	       w->out.cnt < WALK_NESTED_MAX;
+}
+
+static enum cc_waker waker_kind(const struct episode *ep, const struct side *s)
+{
+	if (s && s->flags & CC_EX_TIMEOUT)
+		return CC_WAKER_TIMER;
+	switch (ep_ctx(ep)) {
+	case CC_CTX_TASK:
+		return ep->waker_tid ? CC_WAKER_TASK : CC_WAKER_IDLE;
+	case CC_CTX_SOFTIRQ:
+	case CC_CTX_KSOFTIRQD:
+		return CC_WAKER_SOFTIRQ;
+	case CC_CTX_HARDIRQ:
+		return CC_WAKER_HARDIRQ;
+	case CC_CTX_IDLE:
+	case CC_CTX_IRQ:
+		return CC_WAKER_IDLE;
+	case CC_CTX_KTHREAD:
+		return CC_WAKER_KTHREAD;
+	default:
+		return CC_WAKER_UNKNOWN;
+	}
+}
+
+static enum cc_ended how_ended(const struct wait *x, const struct episode *ep, const struct side *s)
+{
+	if (x->piece.flags & CC_PC_OPEN)
+		return CC_ENDED_OPEN;
+	if (s && s->flags & CC_EX_TIMEOUT)
+		return CC_ENDED_TIMEOUT;
+	if (s && s->flags & CC_EX_SIGNAL)
+		return CC_ENDED_SIGNAL;
+	return ep->wake ? CC_ENDED_WAKE : CC_ENDED_RAN;
+}
+
+static bool is_traced(const struct task *t) { return t && t->timeline; }
+
+/* What all pieces of the wait have. */
+static void describe(struct walk *w, struct wait *x)
+{
+	const struct task *t = &w->e->tasks.v.p[x->ti];
+	const struct episode *ep = x->tp->ep;
+	const struct side *s = ep_side(&w->e->tasks, ep);
+	struct cc_piece *p = &x->piece;
+
+	x->kind = engine_classify(w->e, t, ep);
+	*p = walk_piece(w, t, x->a, x->b, x->depth, x->kind.cls);
+	p->evidence |= CC_EV_BIT(SCHED);
+	if (x->b < x->tp->end)
+		p->flags |= CC_PC_OPEN;
+	if (ep->flags & CC_EP_SEEDED) {
+		p->flags |= CC_PC_SEEDED;
+		p->evidence |= CC_EV_BIT(SEEDED);
+	}
+	if (x->kind.guessed)
+		p->evidence |= CC_EV_BIT(CLASS_GUESSED);
+	p->ended = (uint8_t)how_ended(x, ep, s);
+	p->resource = path_resource(w->e, t, ep);
+	if (s && s->told) {
+		p->ustack = s->ustack;
+		p->kstack = s->kstack;
+		p->waker_ustack = p->flags & CC_PC_OPEN ? 0 : s->waker_ustack;
+		p->waker_kstack = p->flags & CC_PC_OPEN ? 0 : s->waker_kstack;
+	}
+	if (!p->ustack && !p->kstack)
+		p->evidence |= CC_EV_BIT(STACKLESS);
+	if (p->flags & CC_PC_OPEN) {
+		p->evidence |= CC_EV_BIT(OPEN);
+		return;
+	}
+	if (!ep->wake) {
+		p->evidence |= CC_EV_BIT(WAKER_NONE);
+		return;
+	}
+	p->waker_kind = (uint8_t)waker_kind(ep, s);
+	if (ep_task_wake(ep)) {
+		p->waker_tid = ep->waker_tid;
+		p->waker_tgid = ep->waker_tgid;
+	} else {
+		p->evidence |= CC_EV_BIT(WAKER_IRQ);
+	}
+}
+
+/* Still waiting: who had the lock when it began is all there is to say. */
+static void emit_open(struct walk *w, struct wait *x)
+{
+	const struct side *s = ep_side(&w->e->tasks, x->tp->ep);
+
+	if (x->kind.is_lock && s && s->flags & CC_EX_OWNER && s->owner) {
+		const struct task *t = &w->e->tasks.v.p[x->ti];
+
+		x->piece.holder_tid = s->owner;
+		x->piece.holder_tgid = s->owner_tgid ? s->owner_tgid : t->tgid;
+		x->piece.evidence |= CC_EV_BIT(HOLDER_OWNER);
+	}
+	walk_emit(w, &x->piece);
+}
+
+static void emit_cycle(struct walk *w, struct cc_piece *p)
+{
+	p->cls = WAIT_CYCLE;
+	p->evidence |= CC_EV_BIT(CYCLE);
+	w->e->stats.cycles++;
+	walk_emit(w, p);
+}
+
+/* @p, explained by what task @ti did in [lo, hi) of it. A message on its way fills the rest. */
+static void emit_explained(struct walk *w, struct cc_piece *p, struct task *other, cc_ns hi,
+			   enum nest_kind kind, cc_ns handoff)
+{
+	uint32_t ti = (uint32_t)(other - w->e->tasks.v.p), before = w->out.cnt;
+	uint64_t evidence = w->evidence;
+	bool cycle;
+
+	if (!walk_may_nest(w, ti, p->depth, &cycle)) {
+		if (cycle)
+			emit_cycle(w, p);
+		else
+			walk_emit(w, p);
+		return;
+	}
+	w->evidence |= p->evidence & ~(CC_EV_BIT(CLASS_GUESSED) | CC_EV_BIT(STACKLESS));
+	if (hi < p->end) {
+		struct cc_piece transit = walk_piece(w, other, CC_MAX(hi, p->start), p->end,
+						     (uint16_t)(p->depth + 1), WAIT_TRANSIT);
+
+		walk_emit(w, &transit);
+	}
+	if (hi > p->start)
+		walk_nest(w, ti, p->start, CC_MIN(hi, p->end), p->depth, kind, handoff);
+	w->evidence = evidence;
+	if (w->out.cnt > before)
+		p->flags |= CC_PC_NESTED;
+	walk_emit(w, p);
+}
+
+/* ---- locks (rule 4) ----------------------------------------------------------------------- */
+
+/* When the wait is really over: slices of a wait with a timeout that begins anew are one wait. */
+static const struct episode *last_slice(const struct walk *w, const struct task *t,
+					const struct episode *ep)
+{
+	const struct episode *end = t->eps.p + t->eps.cnt;
+	const struct side *s = ep_side(&w->e->tasks, ep);
+
+	if (ep == &t->open.ep)
+		return ep;
+	while (s && s->flags & CC_EX_TIMEOUT && ep + 1 < end && ep[1].key == ep->key &&
+	       ep[1].syscall == ep->syscall && ep[1].out - ep->in <= SLICE_GAP &&
+	       ep_blocked(ep + 1)) {
+		ep++;
+		s = ep_side(&w->e->tasks, ep);
+	}
+	return ep;
+}
+
+struct lock_part { /* [from, to): @holder's; 0: not known */
+	cc_ns from, to;
+	uint32_t holder;
+	bool first;   /* the wait begins with it */
+	bool handoff; /* the holder was woken at its start, to take the lock */
+};
+
+static void emit_part(struct walk *w, struct wait *x, const struct lock_part *part)
+{
+	const struct side *s = ep_side(&w->e->tasks, x->tp->ep);
+	struct cc_piece p = x->piece;
+	struct task *holder;
+
+	p.start = CC_MAX(part->from, x->a);
+	p.end = CC_MIN(part->to, x->b);
+	if (p.start >= p.end)
+		return;
+	if (!part->holder) {
+		walk_emit(w, &p);
+		return;
+	}
+	if (part->first && s && s->flags & CC_EX_OWNER && s->owner) {
+		if (s->owner != part->holder) {
+			p.evidence |= CC_EV_BIT(HOLDER_CONFLICT);
+			walk_emit(w, &p);
+			return;
+		}
+		p.evidence |= CC_EV_BIT(HOLDER_OWNER);
+	} else {
+		p.evidence |= CC_EV_BIT(HOLDER_CUT);
+	}
+	holder = tasks_find(&w->e->tasks, part->holder, part->to);
+	p.holder_tid = part->holder;
+	p.holder_tgid = holder ? holder->tgid : 0;
+	if (!is_traced(holder)) {
+		p.flags |= CC_PC_NOT_TRACED;
+		p.evidence |= CC_EV_BIT(WAKER_UNTRACED);
+		walk_emit(w, &p);
+		return;
+	}
+	emit_explained(w, &p, holder, p.end, NEST_LOCK, part->handoff ? part->from : 0);
+}
+
+/* The wake by which the part that begins at @from began woke @holder. */
+static bool woken_at(const struct lock_wake *v, uint32_t cnt, cc_ns from, uint32_t holder)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		if (v[i].t == from && v[i].wakee_tid == holder)
+			return true;
+	return false;
+}
+
+static void walk_lock(struct walk *w, struct wait *x)
+{
+	const struct task *t = &w->e->tasks.v.p[x->ti];
+	const struct episode *ep = x->tp->ep, *last = last_slice(w, t, ep);
+	cc_ns out = ep->out, to = ep_blocked_end(last);
+	uint32_t res = wakes_lock_of(w->e, t, ep), cnt = 0;
+	const struct lock_wake *v = NULL;
+	struct lock_part part = { .to = to };
+
+	if (res)
+		v = resource_wakes(&w->e->res, res, out, to, &cnt);
+	if (ep_task_wake(last) && wakes_is_release(w->e, last))
+		part.holder = last->waker_tid;
+	/* backward: each wake before ends the part of who gave it */
+	for (uint32_t i = cnt; i-- > 0 && !w->err;) {
+		if (v[i].t >= part.to)
+			continue;
+		part.from = v[i].t;
+		part.handoff = woken_at(v, cnt, part.from, part.holder);
+		emit_part(w, x, &part);
+		part = (struct lock_part){ .to = v[i].t, .holder = v[i].waker_tid };
+	}
+	part.from = out;
+	part.first = true;
+	emit_part(w, x, &part);
+}
+
+/* ---- everything else (rules 5 to 7) ------------------------------------------------------- */
+
+static void walk_woken(struct walk *w, struct wait *x)
+{
+	const struct episode *ep = x->tp->ep;
+	struct cc_piece *p = &x->piece;
+	struct task *waker;
+	struct message m;
+	cc_ns sent = ep->wake;
+
+	if (ep_task_wake(ep)) {
+		waker = tasks_find(&w->e->tasks, ep->waker_tid, ep->wake);
+		if (!is_traced(waker)) {
+			p->flags |= CC_PC_NOT_TRACED;
+			p->evidence |= CC_EV_BIT(WAKER_UNTRACED);
+			walk_emit(w, p);
+			return;
+		}
+		p->evidence |= CC_EV_BIT(WAKER_TASK);
+	} else {
+		const struct task *t = &w->e->tasks.v.p[x->ti];
+
+		if (!ep->wake || !message_of_wake(w->e, t, ep, ep_side(&w->e->tasks, ep), &m)) {
+			walk_emit(w, p);
+			return;
+		}
+		waker = tasks_find(&w->e->tasks, m.sender_tid, m.sent);
+		if (!is_traced(waker)) {
+			walk_emit(w, p);
+			return;
+		}
+		p->evidence = (p->evidence & ~CC_EV_BIT(WAKER_IRQ)) | CC_EV_BIT(LOOPBACK);
+		p->waker_tid = waker->tid;
+		p->waker_tgid = waker->tgid;
+		p->waker_kind = CC_WAKER_TASK;
+		sent = m.sent;
+	}
+	emit_explained(w, p, waker, CC_MIN(sent, x->b), NEST_HELP, 0);
+}
+
+void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_piece *tp,
+	       uint16_t depth)
+{
+	struct wait x = { .ti = ti, .a = a, .b = b, .tp = tp, .depth = depth };
+
+	describe(w, &x);
+	if (x.piece.flags & CC_PC_OPEN)
+		emit_open(w, &x);
+	else if ((x.kind.cls == WAIT_LOCK || x.kind.cls == WAIT_KLOCK) && tp->ep->wake)
+		walk_lock(w, &x);
+	else
+		walk_woken(w, &x);
+}

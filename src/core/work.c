@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work at each TICK: which requests to work out, which to forget. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_priv.h"
+
+#define STALE_TICKS 3 /* an open request not told again for so long is gone: its REQ was lost */
+
+/* Operations that were told late: paths that leaned on these threads then are worked out again. */
+static void forget_leaning(struct engine *e)
+{
+	struct requests *rs = &e->reqs;
+	cc_ns first = CC_NEVER;
+
+	for (uint32_t i = 0; i < rs->news.cnt; i++)
+		first = CC_MIN(first, rs->news.p[i].t);
+	for (uint32_t i = 0; i < rs->v.cnt && rs->news.cnt; i++) {
+		struct req *r = rs->v.p[i];
+
+		if (!r || !r->computed || r->pub.end < first)
+			continue;
+		for (uint32_t j = 0; j < rs->news.cnt && r->computed; j++) {
+			const struct req_news *n = &rs->news.p[j];
+
+			if (n->t > r->pub.start && n->t <= r->pub.end &&
+			    r->leaned >> (n->tid % 64) & 1)
+				r->computed = false;
+		}
+	}
+	rs->news.cnt = 0;
+}
+
+static bool is_due(const struct req *r, cc_ns to, cc_ns now)
+{
+	if (r->told)
+		return !r->computed && r->pub.end < to;
+	return r->open && now;
+}
+
+static bool is_sampled(const struct engine *e, const struct req *r)
+{
+	uint64_t n = e->stats.option[CC_OPT_SAMPLE];
+
+	return n < 2 || map_mix2(r->pub.id.id, r->pub.id.ordinal) % n == 0;
+}
+
+struct due { /* a request to work out, and its segments in e->segs */
+	uint32_t slot, first, cnt;
+};
+
+int work_paths(struct engine *e, cc_ns to, cc_ns now)
+{
+	VEC(struct due) due = { NULL, 0, 0 };
+	struct requests *rs = &e->reqs;
+	int err = 0;
+
+	forget_leaning(e);
+	e->segs.cnt = 0;
+	/* who worked for which request must be known of all before one is walked */
+	for (uint32_t i = 0; i < rs->v.cnt && !err; i++) {
+		struct req *r = rs->v.p[i];
+
+		if (!r || r->pub.id.kind != CC_REQID_SOCK || !is_due(r, to, now))
+			continue;
+		if (!r->told)
+			r->pub.end = CC_MAX(r->pub.start, now);
+		err = vec_reserve(&e->mem, &due, due.cnt + 1);
+		if (err)
+			break;
+		due.p[due.cnt].slot = i;
+		due.p[due.cnt].first = e->segs.cnt;
+		err = identity_find(e, r);
+		due.p[due.cnt].cnt = e->segs.cnt - due.p[due.cnt].first;
+		due.cnt++;
+	}
+	for (uint32_t i = 0; i < due.cnt && !err; i++) {
+		struct req *r = rs->v.p[due.p[i].slot];
+
+		if (is_sampled(e, r))
+			err = path_of_request(e, r, e->segs.p + due.p[i].first, due.p[i].cnt);
+		r->computed = r->told;
+	}
+	vec_done(&e->mem, &due);
+	rs->worked_to = CC_MAX(rs->worked_to, to);
+	return err;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct cc_request *x = *(const struct cc_request *const *)a,
+				*y = *(const struct cc_request *const *)b;
+
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	if (x->id.kind != y->id.kind)
+		return x->id.kind < y->id.kind ? -1 : 1;
+	if (x->id.id != y->id.id)
+		return x->id.id < y->id.id ? -1 : 1;
+	return (x->id.ordinal > y->id.ordinal) - (x->id.ordinal < y->id.ordinal);
+}
+
+int work_sort(struct engine *e)
+{
+	e->sorted.cnt = 0;
+	for (uint32_t i = 0; i < e->reqs.v.cnt; i++) {
+		const struct req *r = e->reqs.v.p[i];
+
+		if (!r || (!r->told && !r->open))
+			continue;
+		if (vec_reserve(&e->mem, &e->sorted, e->sorted.cnt + 1))
+			return -ENOMEM;
+		e->sorted.p[e->sorted.cnt++] = &r->pub;
+	}
+	if (e->sorted.cnt)
+		qsort(e->sorted.p, e->sorted.cnt, sizeof(e->sorted.p[0]), by_end);
+	return 0;
+}
+
+/* ---- keeping to the budget ---------------------------------------------------------------- */
+
+static uint64_t drop_requests(struct engine *e, cc_ns before, cc_ns stale)
+{
+	uint64_t cnt = 0;
+
+	for (uint32_t i = 0; i < e->reqs.v.cnt; i++) {
+		struct req *r = e->reqs.v.p[i];
+		bool go;
+
+		if (!r)
+			continue;
+		if (r->told)
+			go = r->pub.end < before;
+		else
+			go = r->seen < (r->open ? stale : before);
+		if (!go)
+			continue;
+		requests_drop(&e->reqs, i);
+		cnt++;
+	}
+	return cnt;
+}
+
+static cc_ns oldest(const struct engine *e)
+{
+	cc_ns first = CC_NEVER;
+
+	for (uint32_t i = 0; i < e->tasks.v.cnt; i++)
+		if (e->tasks.v.p[i].eps.cnt)
+			first = CC_MIN(first, e->tasks.v.p[i].eps.p[0].in);
+	for (uint32_t i = 0; i < e->reqs.v.cnt; i++)
+		if (e->reqs.v.p[i])
+			first = CC_MIN(first, e->reqs.v.p[i]->told ? e->reqs.v.p[i]->pub.end
+								   : e->reqs.v.p[i]->seen);
+	return first;
+}
+
+static void drop_before(struct engine *e, cc_ns before, cc_ns stale)
+{
+	e->sorted.cnt = 0; /* pointers into requests that go */
+	e->stats.evicted += drop_requests(e, before, stale);
+	e->stats.evicted += tasks_evict(&e->tasks, before);
+	resources_evict(&e->res, before);
+	requests_evict_io(&e->reqs, before);
+}
+
+void work_evict(struct engine *e, cc_ns now)
+{
+	size_t budget = e->opts.memory_bytes;
+	cc_ns window = e->opts.window_ns, interval = e->tick_ns;
+	cc_ns stale = interval && now > STALE_TICKS * interval ? now - STALE_TICKS * interval : 0;
+
+	if (window && now > window)
+		e->stats.evicted += drop_requests(e, now - window, stale);
+	else if (stale)
+		e->stats.evicted += drop_requests(e, 0, stale);
+	/* a quarter of the time at once: going through everything must be rare */
+	while (e->mem.used > budget) {
+		cc_ns first = oldest(e), last = CC_MAX(e->stats.last_ns, now);
+		size_t used = e->mem.used;
+
+		if (first >= last)
+			break;
+		drop_before(e, first + (last - first) / 4 + 1, stale);
+		if (e->mem.used >= used && oldest(e) <= first)
+			break;
+	}
+	e->evict_at = CC_MAX(budget, e->mem.used + budget / 16);
+	e->stats.memory_bytes = e->mem.used;
+}
