@@ -302,8 +302,8 @@ static struct task *task_of_open(struct tasks *ts, const struct cc_rec_open_task
 {
 	struct task *t = tasks_get(ts, r->tid, CC_NEVER);
 
-	if (!t || !r->start || !t->start || t->start == r->start)
-		return t;
+	if (!t || !t->start || r->start <= t->start)
+		return t; /* a tid's next task starts later */
 	return tasks_reborn(ts, t, CC_MIN(r->start, r->out ? r->out : r->h.ts));
 }
 
@@ -363,7 +363,7 @@ int tasks_open(struct tasks *ts, const struct cc_rec_open_task *r)
 		return -ENOMEM;
 	t->timeline = true;
 	t->flags |= r->h.flags & (CC_TF_TRACED | CC_TF_KTHREAD | CC_TF_FOLLOWED);
-	t->start = r->start ? r->start : t->start;
+	t->start = t->start ? t->start : r->start;
 	t->cgroup = r->cgroup ? r->cgroup : t->cgroup;
 	task_set_tgid(ts, t, r->tgid);
 	task_set_comm(t, r->comm);
