@@ -283,14 +283,37 @@ static enum step by_frame_pointer(struct state *s, struct unwind_out *out)
 	return STEP_ON;
 }
 
+/* glibc ends the FDE of clone3 just before the system call, because in the new thread it would be
+ * wrong; a thread that never ran stands right behind it, as does the one that made it. */
+static const struct cfi_row *row_of_clone(struct elf_file *f, const struct mapping *p, uint64_t ip,
+					  uint64_t vaddr)
+{
+	static const uint8_t syscall[2] = { 0x0f, 0x05 };
+	const struct fde *fde = ehframe_find(f->fdes, f->fde_cnt, vaddr - sizeof(syscall) - 1);
+	uint8_t code[sizeof(syscall)];
+
+	if (!fde || fde->start + fde->len != vaddr - sizeof(syscall) ||
+	    elf_file_read(f, ip - sizeof(code) - p->start + p->off, code, sizeof(code)) !=
+		    sizeof(code) ||
+	    memcmp(code, syscall, sizeof(code)))
+		return NULL;
+	return elf_file_cfi_row(f, vaddr - sizeof(syscall) - 1);
+}
+
 static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct unwind_out *out)
 {
 	struct elf_file *f = maps_file(s->maps, p, s->u->files);
 	const struct cfi_row *row = NULL;
 	uint64_t vaddr;
 
-	if (f && f->machine == EM_X86_64 && f->is64 && !maps_vaddr(p, f, ip, &vaddr))
+	if (f && f->machine == EM_X86_64 && f->is64 && !maps_vaddr(p, f, ip, &vaddr)) {
 		row = elf_file_cfi_row(f, vaddr);
+		if (row && row->bad && out->cnt == 1) {
+			row = row_of_clone(f, p, ip, vaddr);
+			if (row && !s->regs[0]) /* rax: what clone gives the new thread */
+				return end(out, UNWIND_START);
+		}
+	}
 	return row && !row->bad ? apply_row(s, f->cfi, row, out) : by_frame_pointer(s, out);
 }
 
