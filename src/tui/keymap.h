@@ -23,6 +23,7 @@ enum screen {
 #define ON_TOP (ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(HEALTH))
 #define ON_REQUEST (ON(PATH) | ON(STACKS) | ON(CONFIDENCE))
 #define ON_ALL (ON_TOP | ON_REQUEST)
+#define ON_SEARCH (ON_ALL & ~ON(HEALTH))
 #define ON_ANYWHERE (ON_ALL | ON(HELP))
 
 /* id, group, screens, keys (up to 5), help. A key means one thing per screen (tested). */
@@ -37,8 +38,8 @@ enum screen {
 	X(BOTTOM, MOVE, ON_ANYWHERE, "last row", 'G', TK_END)                                     \
 	X(PAN_LEFT, MOVE, ON(STACKS) | ON(PATH), "show what lies left", 'H')                      \
 	X(PAN_RIGHT, MOVE, ON(STACKS) | ON(PATH), "show what lies right", 'L')                    \
-	X(OPEN, OPEN, ON_ALL, "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', \
-	  TK_RIGHT)                                                                               \
+	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH),                          \
+	  "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', TK_RIGHT)           \
 	X(BACK, OPEN, ON_ANYWHERE, "back (never quits)", TK_ESC, TK_LEFT, TK_BACKSPACE)           \
 	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH), "jump to the request that was in the way", 'B') \
 	X(QUIT_BACK, OPEN, ON_ANYWHERE, "back; quits at the top", 'q')                            \
@@ -54,9 +55,9 @@ enum screen {
 	X(THEME, VIEW, ON_ALL, "next theme", 'T')                                                 \
 	X(REDRAW, VIEW, ON_ANYWHERE, "draw the whole screen again", TK_CTRL('l'))                 \
 	X(HELP, VIEW, ON_ANYWHERE, "this help, on and off", '?', 'h', TK_F(1))                    \
-	X(SEARCH, FIND, ON_ALL, "search", '/', TK_F(3))                                           \
-	X(NEXT_MATCH, FIND, ON_ALL, "next match", 'n')                                            \
-	X(PREV_MATCH, FIND, ON_ALL, "previous match", 'N')                                        \
+	X(SEARCH, FIND, ON_SEARCH, "search", '/', TK_F(3))                                        \
+	X(NEXT_MATCH, FIND, ON_SEARCH, "next match", 'n')                                         \
+	X(PREV_MATCH, FIND, ON_SEARCH, "previous match", 'N')                                     \
 	X(FILTER, FIND, ON_TOP, "filter: wait=lock lat>20ms peer=10.0.0.7:51122 !conf=L", '\\',   \
 	  TK_F(4))                                                                                \
 	X(ONLY, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS), "only what this row stands for",    \

@@ -45,6 +45,15 @@ struct text text_dur(cc_ns ns)
 	return textf("%" PRIu64 "h%02um", s / 3600, (unsigned int)(s / 60 % 60));
 }
 
+struct text text_age(cc_ns ns)
+{
+	uint64_t s = ns / 1000000000u;
+	return s < 100           ? textf("%us", (unsigned int)s)
+	       : s < 100 * 60    ? textf("%um", (unsigned int)(s / 60))
+	       : s < 1000 * 3600 ? textf("%uh", (unsigned int)(s / 3600))
+				 : textf("old");
+}
+
 struct text text_delta(int64_t ns)
 {
 	return textf("%c%s", ns < 0 ? '-' : '+', text_dur((cc_ns)(ns < 0 ? -ns : ns)).s);
@@ -76,7 +85,7 @@ struct text text_percent(double share)
 		return textf("0");
 	if (p < 0.1)
 		return textf("<0.1");
-	return textf(p < 9.95 ? "%.1f" : "%.0f", p);
+	return textf(p < 0.95 ? "%.1f" : "%.0f", p);
 }
 
 struct text text_clock(const struct snapshot *s, cc_ns ns, bool ms)
@@ -162,9 +171,10 @@ static void note_end(const struct snapshot *s, const struct snap_piece *p, char 
 	}
 	if (p->p.waker_kind == CC_WAKER_NONE)
 		return;
-	append(buf, cap, "%sby %s", sep, text_waker(s, p).s);
+	bool holder = p->holder.tid && p->holder.tid == p->waker.tid;
+	append(buf, cap, holder ? "%sreleased" : "%sby %s", sep, text_waker(s, p).s);
 	if (*at)
-		append(buf, cap, " %s", at);
+		append(buf, cap, holder ? " at %s" : " %s", at);
 	if (p->p.flags & CC_PC_NOT_TRACED)
 		append(buf, cap, " (not traced)");
 }

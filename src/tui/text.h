@@ -11,6 +11,7 @@ struct text {
 
 struct text text_ms(cc_ns ns);      /* "211.4": milliseconds, at most 7 columns ("123s" beyond) */
 struct text text_dur(cc_ns ns);     /* "850us" "1.9ms" "3.84s" "2m05s" "3h07m" */
+struct text text_age(cc_ns ns);     /* "60s" "5m" "3h": at most 4 columns */
 struct text text_delta(int64_t ns); /* "+41.0ms" */
 struct text text_bytes(uint64_t n); /* "312B" "48.2k" "21M" */
 struct text text_count(uint64_t n); /* "4 812" */

@@ -249,8 +249,8 @@ static void finish(struct theme *t)
 	for (size_t i = 0; i < ARRAY_SIZE(badges); i++) {
 		struct look *b = badges[i];
 		uint32_t rgb = theme_rgb(b->bg);
-		if (b->bg != COLOUR_NONE)
-			b->fg = theme_contrast(rgb, 0) > theme_contrast(rgb, 0xffffff) ? 16 : 231;
+		bool dark = theme_contrast(rgb, 0) < theme_contrast(rgb, 0xffffff);
+		b->fg = b->bg == COLOUR_NONE ? COLOUR_NONE : dark ? 231 : 16;
 	}
 }
 

@@ -121,7 +121,7 @@ void ui_select_row(struct ui *ui, int row)
 	if (cc_reqid_eq(r->id, ui->want.selected))
 		return;
 	ui->want.selected = r->id;
-	ui->pos[SCREEN_PATH] = (struct list_pos){ 0 };
+	ui->pos[SCREEN_PATH] = (struct list_pos){ .row = -1 }; /* not looked at yet */
 	/* a pinned row goes when it is left, and the rows below it move up by one */
 	if (ui->pin) {
 		snapshot_free(take_ptr(ui->pin));
@@ -171,7 +171,8 @@ unsigned int ui_resize(struct ui *ui, int w, int h)
 {
 	ui->w = w;
 	ui->h = h;
-	ui_settle(ui);
+	if (w >= UI_MIN_W && h >= UI_MIN_H) /* else no rows are shown: keep where they were */
+		ui_settle(ui);
 	return UI_DRAW;
 }
 

@@ -75,12 +75,19 @@ static void goto_top(struct ui *ui, enum screen s)
 static void open_row(struct ui *ui)
 {
 	const struct snapshot *s;
+	const struct snap_request *r;
 	switch (ui_screen(ui)) {
 	case SCREEN_REQUESTS:
-		if (ui_request(ui, &s))
-			ui_open(ui, SCREEN_PATH);
-		else
+		r = ui_request(ui, &s);
+		if (!r) {
 			ui_say(ui, true, "no request is selected");
+			break;
+		}
+		/* begin at the wait that the row told about, so that Enter again shows its stacks
+		 */
+		if (ui->pos[SCREEN_PATH].row < 0)
+			ui->pos[SCREEN_PATH].row = (int)CC_MIN(r->dominant.piece, r->piece_cnt);
+		ui_open(ui, SCREEN_PATH);
 		break;
 	case SCREEN_PATH:
 		ui_open(ui, SCREEN_STACKS);

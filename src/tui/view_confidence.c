@@ -117,9 +117,10 @@ static void draw_reason(struct canvas *c, const struct snap_request *r, const st
 	canvas_text(c, 2, y, 1, e->minus ? ROLE_CONF_LOW : ROLE_CONF_HIGH, e->minus ? "-" : "+");
 	if (e->ns) {
 		canvas_printf(c, 4, y, 4, style_conf(e->rate), "%3u", e->rate);
-		canvas_right(c, 9, y, 5, ROLE_FG, text_percent(share).s);
+		canvas_right(c, 9, y, value_w ? 5 : 0, ROLE_FG, text_percent(share).s);
 	}
-	canvas_cut(c, 16, y, x - 17, ROLE_FG, e->what);
+	int what_x = value_w ? 16 : 8;
+	canvas_cut(c, what_x, y, x - what_x - 1, ROLE_FG, e->what);
 	canvas_right(c, x, y, value_w, e->minus ? ROLE_CONF_LOW : ROLE_FG, e->value);
 }
 
@@ -141,7 +142,7 @@ static void confidence_draw(const struct ui *ui, struct canvas *c, const struct 
 		c->w < 60 ? " of 100"
 			  : " of 100: each piece has the rate of its weakest "
 			    "evidence, weighted by time");
-	canvas_text(c, 4, 4, c->w, ROLE_TITLE, "RATE TIME%  REASON");
+	canvas_text(c, 4, 4, c->w, ROLE_TITLE, c->w < 60 ? "    REASON" : "RATE TIME%  REASON");
 	canvas_right(c, c->w - 12, 4, 11, ROLE_TITLE, c->w < 60 ? "" : "FACT");
 	for (int i = top; i < n && i - top < confidence_body(ui, l); i++) {
 		draw_reason(c, r, &out[i], 5 + i - top);

@@ -16,27 +16,34 @@ static void hint(struct pen *p, enum action a, const char *label)
 	pen_printf(p, ROLE_INACTIVE, " %s   ", label);
 }
 
-static void draw_hints(const struct ui *ui, struct pen *p)
+/* "3/29" at the right end. Returns where it starts. */
+static int draw_position(const struct ui *ui, struct canvas *c, int y)
+{
+	char buf[32];
+	int rows = view_of(ui_screen(ui))->rows(ui);
+	snprintf(buf, sizeof(buf), "%d/%d", ui->pos[ui_screen(ui)].row + 1, rows);
+	int x = c->w - 1 - canvas_width(buf);
+	if (rows)
+		canvas_text(c, x, y, c->w - x, ROLE_INACTIVE, buf);
+	return rows ? x : c->w;
+}
+
+static void draw_hints(const struct ui *ui, struct pen *p, int end)
 {
 	static const struct {
 		enum action a;
 		const char *label;
 	} hints[] = {
-		{ ACT_OPEN, "open" },
-		{ ACT_BACK, "back" },
-		{ ACT_NEXT_PANE, "tab" },
-		{ ACT_PAUSE, "pause" },
-		{ ACT_SORT_MENU, "sort" },
-		{ ACT_GROUP, "group" },
-		{ ACT_KERNEL, "kernel frames" },
-		{ ACT_BLOCKER, "blocker" },
-		{ ACT_FILTER, "filter" },
-		{ ACT_SEARCH, "search" },
-		{ ACT_SAVE, "save" },
+		{ ACT_OPEN, "open" },          { ACT_BACK, "back" },
+		{ ACT_PAUSE, "pause" },        { ACT_SORT_MENU, "sort" },
+		{ ACT_GROUP, "group" },        { ACT_KERNEL, "kernel frames" },
+		{ ACT_FILTER, "filter" },      { ACT_SEARCH, "search" },
+		{ ACT_SAVE, "save" },          { ACT_HELP, "help" },
+		{ ACT_NEXT_PANE, "next tab" }, { ACT_BLOCKER, "blocker" },
 		{ ACT_COPY, "copy" },
-		{ ACT_HELP, "help" },
 	};
 	enum screen s = ui_screen(ui);
+	p->end = end;
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
 		if (!(keymap_row(hints[i].a)->screens & 1u << s))
 			continue;
@@ -56,7 +63,7 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 	if (s->runtime.target_gone) {
 		pen_printf(p, ROLE_ERR, "%s", *status ? status : "the target exited");
 		pen_printf(p, ROLE_FG, "  showing the last %s, frozen   ",
-			   text_dur(s->window_ns).s);
+			   text_age(s->window_ns).s);
 		hint(p, ACT_SAVE, "save");
 		hint(p, ACT_QUIT_BACK, "quit");
 	} else if (ui->want.paused) {
@@ -141,7 +148,7 @@ void draw_foot(const struct ui *ui, struct canvas *c, const struct layout *l)
 		canvas_cut(c, 1, l->status_y, c->w - 1, ui->status_bad ? ROLE_WARN : ROLE_FG,
 			   ui->status);
 	else if (!draw_state(ui, &p))
-		draw_hints(ui, &p);
+		draw_hints(ui, &p, draw_position(ui, c, l->status_y));
 }
 
 /* ---- empty states ---- */

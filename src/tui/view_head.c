@@ -93,8 +93,8 @@ static void draw_title(const struct ui *ui, struct canvas *c)
 	struct pen p = { c, 1, 0, c->w };
 	if (s)
 		p.end = draw_title_right(c, s) - 1;
-	pen_put(&p, ROLE_TITLE, c->w >= 60 ? "criticast top" : "criticast");
-	pen_put(&p, ROLE_FG, c->w >= 100 ? "   " : "  ");
+	if (c->w >= 60)
+		pen_put(&p, ROLE_TITLE, c->w >= 100 ? "criticast top   " : "criticast top  ");
 	if (ui->opts.title)
 		pen_put(&p, ROLE_FG, ui->opts.title);
 	else if (s && s->target_cnt > 1)
@@ -108,7 +108,7 @@ static void draw_title(const struct ui *ui, struct canvas *c)
 	pen_put(&p, ROLE_FG, c->w >= 100 ? "   " : "  ");
 	draw_badge(ui, &p);
 	if (s && c->w >= 100)
-		pen_printf(&p, ROLE_INACTIVE, "  win %s", text_dur(s->window_ns).s);
+		pen_printf(&p, ROLE_INACTIVE, "  win %s", text_age(s->window_ns).s);
 	if (ui->opts.live && c->w >= 100)
 		pen_printf(&p, ROLE_INACTIVE, "  every %gs", (double)ui->want.interval_ns / 1e9);
 }
@@ -129,9 +129,11 @@ static void draw_totals(struct canvas *c, const struct snapshot *s)
 	char buf[32];
 	snprintf(buf, sizeof(buf), s->rate < 9.95 ? "%.1f/s" : "%.0f/s", s->rate);
 	put_pair(&p, ROLE_FG, "req", buf);
-	put_pair(&p, ROLE_FG, "p50", text_dur(s->p50_ns).s);
-	put_pair(&p, ROLE_TITLE, "p99", text_dur(s->p99_ns).s);
-	put_pair(&p, ROLE_FG, "max", text_dur(s->max_ns).s);
+	if (s->total_cnt) {
+		put_pair(&p, ROLE_FG, "p50", text_dur(s->p50_ns).s);
+		put_pair(&p, ROLE_TITLE, "p99", text_dur(s->p99_ns).s);
+		put_pair(&p, ROLE_FG, "max", text_dur(s->max_ns).s);
+	}
 	if (s->in_flight_cnt)
 		put_pair(&p, ROLE_FG, "in flight", text_count(s->in_flight_cnt).s);
 	if (s->stream_cnt && c->w >= 100)
@@ -190,8 +192,9 @@ static void draw_tabs(const struct ui *ui, struct canvas *c, int y)
 	struct pen p = { c, 1, y, c->w };
 	for (int i = SCREEN_REQUESTS; i <= SCREEN_HEALTH; i++) {
 		bool on = ui_under(ui) == (enum screen)i;
+		const char *name = c->w >= 60 || on ? screen_name((enum screen)i) : "";
 		pen_printf(&p, on ? ROLE_TITLE : ROLE_INACTIVE, on ? "[%d %s]" : " %d %s ", i + 1,
-			   screen_name((enum screen)i));
+			   name);
 	}
 	pen_put(&p, ROLE_FG, "  ");
 	if (ui_screen(ui) == SCREEN_REQUESTS) {
@@ -224,7 +227,7 @@ void draw_head(const struct ui *ui, struct canvas *c, const struct layout *l)
 	draw_totals(c, s);
 	if (l->where_h && !ui->opts.live)
 		draw_replay(ui, c, l->where_y, l->where_h);
-	else if (l->where_h)
+	else if (l->where_h && s->total_cnt)
 		draw_where(c, s, l->where_y);
 	if (l->verdict_h == 1)
 		canvas_cut(c, 1, l->verdict_y, c->w - 2, ROLE_TITLE, snapshot_str(s, s->verdict));
@@ -256,11 +259,14 @@ void draw_request_head(const struct ui *ui, struct canvas *c, const struct snaps
 	static const enum screen tabs[] = { SCREEN_PATH, SCREEN_STACKS, SCREEN_CONFIDENCE };
 	int w = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(tabs); i++)
-		w += canvas_width(screen_name(tabs[i])) + 2;
+		if (c->w >= 60 || ui_under(ui) == tabs[i])
+			w += canvas_width(screen_name(tabs[i])) + 2;
 	struct pen t = { c, CC_MAX(c->w - w - 1, 20), 0, c->w };
 	struct pen p = { c, 1, 0, t.x - 1 };
 	for (size_t i = 0; i < ARRAY_SIZE(tabs); i++) {
 		bool on = ui_under(ui) == tabs[i];
+		if (!on && c->w < 60)
+			continue;
 		pen_printf(&t, on ? ROLE_TITLE : ROLE_INACTIVE, on ? "[%s]" : " %s ",
 			   screen_name(tabs[i]));
 	}

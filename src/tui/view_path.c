@@ -13,10 +13,10 @@ struct path_cols {
 static struct path_cols place(int w)
 {
 	struct path_cols p = { .bar_x = 2 };
-	p.bar_w = w < 60 ? w - 26 : w < 100 ? w * 35 / 100 : CC_MIN(w * 37 / 100, 80);
-	p.cls_w = w < 60 ? 12 : w < 100 ? 14 : 18;
-	p.dur_w = 8;
-	p.task_w = w < 60 ? 0 : w < 100 ? 12 : 16;
+	p.bar_w = w < 60 ? w - 26 : w < 100 ? w * 33 / 100 : CC_MIN(w * 32 / 100, 80);
+	p.cls_w = w < 60 ? 12 : w < 100 ? 12 : 16;
+	p.dur_w = w < 100 ? 7 : 8;
+	p.task_w = w < 60 ? 0 : w < 100 ? 12 : 14;
 	p.cls_x = p.bar_x + p.bar_w + 1;
 	p.dur_x = p.cls_x + p.cls_w + 1;
 	p.task_x = p.dur_x + p.dur_w + 2;
@@ -59,7 +59,7 @@ static void draw_scale(struct canvas *c, const struct snap_request *r, const str
 	for (cc_ns t = 0; t < span; t += step) {
 		int x = p->bar_x + time_col(r, r->start + t, p->bar_w);
 		struct text label = text_ms(t);
-		char buf[32];
+		char buf[128];
 		size_t n = strlen(label.s);
 		if (t % CC_MS(1) == 0 && n > 2 && !strcmp(label.s + n - 2, ".0"))
 			label.s[n - 2] = '\0';
@@ -70,7 +70,8 @@ static void draw_scale(struct canvas *c, const struct snap_request *r, const str
 	canvas_text(c, p->cls_x, y, p->cls_w, ROLE_TITLE, "CLASS");
 	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_TITLE, "MS");
 	canvas_text(c, p->task_x, y, p->task_w, ROLE_TITLE, "ON");
-	canvas_text(c, p->note_x, y, p->note_w, ROLE_TITLE, "WHAT, HELD BY, ENDED BY");
+	canvas_text(c, p->note_x, y, p->note_w, ROLE_TITLE,
+		    p->note_w < 24 ? "WHAT, BY WHOM" : "WHAT, HELD BY, ENDED BY");
 }
 
 static void draw_piece(struct canvas *c, const struct snapshot *s, const struct snap_request *r,
@@ -125,8 +126,10 @@ void draw_path_sum(struct canvas *c, const struct snapshot *s, const struct snap
 	struct pen pen = { c, 1, y, c->w - 1 };
 	for (uint32_t i = 0; i < cnt; i++)
 		nested += p[i].p.depth > 0;
-	if (!r->path_ok) {
-		pen_put(&pen, ROLE_WARN, "no path was computed: sampled out, or too old");
+	if (!r->path_ok || r->pieces_left_out) {
+		pen_put(&pen, ROLE_WARN,
+			r->path_ok ? "its pieces were left out: too many in this window"
+				   : "no path was computed: sampled out, or too old");
 		return;
 	}
 	pen_printf(&pen, exact ? ROLE_CONF_HIGH : ROLE_ERR, "path %s %s latency %s ms",
@@ -206,7 +209,8 @@ static void draw_detail(struct canvas *c, const struct snapshot *s, const struct
 	label(&d, "woken by", text_waker(s, p).s);
 	label(&d, "at", snapshot_str(s, p->waker_site));
 	label(&d, "CPU had by", text_task(s, &p->occupant).s);
-	label(&d, "ended", ended_name(p->p.ended));
+	if (p->p.ended != CC_ENDED_RAN)
+		label(&d, "ended", ended_name(p->p.ended));
 	snprintf(buf, sizeof(buf), "%s: %s", wait_class_name(p->p.cls), wait_class_help(p->p.cls));
 	if (y + 3 < end)
 		canvas_cut(c, 3, y + 3, c->w - 4, ROLE_INACTIVE, buf);

@@ -30,18 +30,18 @@ struct col_spec {
 	int sort; /* enum snap_sort shown here, -1: none */
 };
 static const struct col_spec specs[COL_CNT] = {
-	[COL_ID] = { "REQ", 8, 14, 0, false, -1 },
-	[COL_LAT] = { "LAT ms", 7, 7, 0, true, SORT_LATENCY },
+	[COL_ID] = { "REQ", 9, 14, 0, false, -1 },
+	[COL_LAT] = { "LAT ms", 8, 8, 0, true, SORT_LATENCY },
 	[COL_CPU] = { "CPU%", 4, 4, 4, true, -1 },
 	[COL_RUNQ] = { "RUNQ%", 5, 5, 4, true, -1 },
 	[COL_MIX] = { "MIX", 10, 16, 5, false, -1 },
-	[COL_DOMINANT] = { "DOMINANT WAIT", 18, 60, 0, false, SORT_DOMINANT },
+	[COL_DOMINANT] = { "DOMINANT WAIT", 12, 60, 0, false, SORT_DOMINANT },
 	[COL_SHARE] = { "%", 3, 3, 8, true, -1 },
-	[COL_WOKEN] = { "WOKEN BY", 10, 18, 3, false, -1 },
-	[COL_HELD] = { "HELD BY", 10, 18, 2, false, -1 },
+	[COL_WOKEN] = { "WOKEN BY", 11, 18, 3, false, -1 },
+	[COL_HELD] = { "HELD BY", 11, 18, 2, false, -1 },
 	[COL_UNEXPLAINED] = { "?%", 3, 3, 7, true, SORT_UNEXPLAINED },
 	[COL_CONF] = { "CONF", 5, 5, 0, false, SORT_CONFIDENCE },
-	[COL_AGE] = { "AGE", 5, 5, 1, true, SORT_AGE },
+	[COL_AGE] = { "AGE", 4, 4, 1, true, SORT_AGE },
 	[COL_CONN] = { "CONN", 14, 24, 6, false, -1 },
 };
 
@@ -103,7 +103,9 @@ static void draw_titles(const struct ui *ui, struct canvas *c, const struct cols
 			     "0------100");
 }
 
-/* "lock > disk fsync  cart_mutex": the first wait, what lies beneath it, and where. */
+static const char *group_of(unsigned int cls) { return wait_group_name(wait_class_letter(cls)); }
+
+/* "lock>disk fsync cart_mutex": the first wait, what lies beneath it, and where. */
 static void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap_request *r,
 			  int x, int y, int w)
 {
@@ -117,10 +119,13 @@ static void draw_dominant(struct canvas *c, const struct snapshot *s, const stru
 	}
 	if (!*where)
 		where = snapshot_str(s, d->site);
-	pen_put(&p, style_wait(d->cls), wait_class_name(d->cls));
+	/* two full names leave no room for the place: then the groups' short ones */
+	bool brief = deeper && w < 34;
+	pen_put(&p, style_wait(d->cls), brief ? group_of(d->cls) : wait_class_name(d->cls));
 	if (deeper) {
 		pen_put(&p, ROLE_INACTIVE, ">");
-		pen_put(&p, style_wait(root->cls), wait_class_name(root->cls));
+		pen_put(&p, style_wait(root->cls),
+			brief ? group_of(root->cls) : wait_class_name(root->cls));
 		if (!*where)
 			where = snapshot_str(s, *snapshot_str(s, root->resource) ? root->resource
 										 : root->site);
@@ -134,18 +139,17 @@ static void draw_cells(struct canvas *c, const struct snapshot *s, const struct 
 {
 	cc_ns groups[9];
 	double lat = (double)CC_MAX(r->latency_ns, 1);
-	char mark = r->lost_inside ? '~' : ' ';
 	group_sums(r->class_ns, groups);
 #define AT(col) c, cols->x[col], y, cols->w[col]
 	canvas_fit(AT(COL_ID), ROLE_FG, snapshot_str(s, r->id_text));
-	canvas_right(AT(COL_LAT), ROLE_FG | CELL_BOLD, text_ms(r->latency_ns).s);
-	/* one glyph in the gap after the number: still running, or touched by a loss */
+	int mark_x = cols->x[COL_LAT] + cols->w[COL_LAT] - 1;
+	canvas_right(c, cols->x[COL_LAT], y, cols->w[COL_LAT] - 1, ROLE_FG | CELL_BOLD,
+		     text_ms(r->latency_ns).s);
+	/* one glyph after the number: still running, or touched by a loss */
 	if (r->state == CC_RQS_IN_FLIGHT)
-		canvas_text(c, cols->x[COL_LAT] + cols->w[COL_LAT], y, 1, ROLE_WARN,
-			    c->ascii ? "+" : "…");
-	else
-		canvas_fill(c, cols->x[COL_LAT] + cols->w[COL_LAT], y, 1, ROLE_ERR,
-			    (unsigned char)mark);
+		canvas_text(c, mark_x, y, 1, ROLE_WARN, c->ascii ? "+" : "…");
+	else if (r->lost_inside)
+		canvas_text(c, mark_x, y, 1, ROLE_ERR, "~");
 	canvas_right(AT(COL_CPU), ROLE_CPU, text_percent((double)groups[0] / lat).s);
 	canvas_right(AT(COL_RUNQ), ROLE_RUNQ, text_percent((double)groups[1] / lat).s);
 	draw_mix(AT(COL_MIX), groups, r->latency_ns);
@@ -159,13 +163,9 @@ static void draw_cells(struct canvas *c, const struct snapshot *s, const struct 
 	}
 	canvas_fit(AT(COL_WOKEN), ROLE_FG, snapshot_str(s, r->waker_text));
 	canvas_fit(AT(COL_HELD), ROLE_FG, snapshot_str(s, r->holder_text));
+	cc_ns age = s->now_ns > r->end ? s->now_ns - r->end : 0;
 	canvas_right(AT(COL_AGE), ROLE_INACTIVE,
-		     r->state == CC_RQS_IN_FLIGHT
-			     ? "now"
-			     : text_dur(s->now_ns > r->end
-						? (s->now_ns - r->end) / CC_S(1) * CC_S(1)
-						: 0)
-				       .s);
+		     r->state == CC_RQS_IN_FLIGHT ? "now" : text_age(age).s);
 	canvas_fit(AT(COL_CONN), ROLE_INACTIVE, snapshot_str(s, r->peer));
 #undef AT
 }
@@ -205,6 +205,9 @@ static void draw_preview(const struct ui *ui, struct canvas *c, const struct lay
 		return;
 	pen_printf(&p, ROLE_TITLE, " %s ", snapshot_str(s, r->id_text));
 	pen_printf(&p, ROLE_FG, "%s %s ms ", snapshot_str(s, r->peer), text_ms(r->latency_ns).s);
+	if (c->w - p.x > 30)
+		canvas_text(c, c->w - 24, l->preview_y, 23, ROLE_INACTIVE,
+			    " Enter opens  v hides ");
 	int y = l->preview_y + 1, end = l->preview_y + l->preview_h;
 	y += canvas_wrap(c, 1, y, c->w - 2, c->w < 100 ? 2 : 1, ROLE_FG,
 			 snapshot_str(s, r->verdict));

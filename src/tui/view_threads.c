@@ -57,7 +57,7 @@ static void threads_draw(const struct ui *ui, struct canvas *c, const struct lay
 		canvas_right(c, SHARES_X + 6 * i, y, 5, style_group(i), name);
 	}
 	canvas_text(c, SHARES_X + 6 * shares + 1, y, STRIP, ROLE_TITLE,
-		    "TIMELINE (now at the right)");
+		    c->w < 100 ? "TIMELINE" : "TIMELINE (now at the right)");
 	if (!rows)
 		draw_empty(ui, c, l->body_y);
 	for (int i = 0; i < l->body_h && top + i < rows; i++) {

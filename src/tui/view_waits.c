@@ -82,13 +82,26 @@ static void draw_wait(struct canvas *c, const struct snapshot *s, const struct s
 		canvas_right(c, p.if_x, y, 8, ROLE_INACTIVE, text_dur(w->what_if_ns).s);
 }
 
+struct blame_cols {
+	int who_w, cls_w, why_x, why_w;
+};
+
+static struct blame_cols place_blame(int w)
+{
+	struct blame_cols p = { .cls_w = w < 60 ? 5 : 13 };
+	p.who_w = (w - p.cls_w - 16) / 2;
+	p.why_x = 5 + p.who_w + p.cls_w;
+	p.why_w = w - p.why_x - 11;
+	return p;
+}
+
 static void draw_titles(const struct ui *ui, struct canvas *c, int y)
 {
 	struct wait_cols p = place(c->w);
 	char by[32];
 	if (ui->blame) {
-		canvas_text(c, 3, y, 40, ROLE_TITLE, "WHO WAITED");
-		canvas_text(c, c->w / 2 - 6, y, 40, ROLE_TITLE, "BECAUSE OF");
+		canvas_text(c, 3, y, 20, ROLE_TITLE, "WHO WAITED");
+		canvas_text(c, place_blame(c->w).why_x, y, 20, ROLE_TITLE, "BECAUSE OF");
 		canvas_right(c, c->w - 10, y, 9, ROLE_TITLE, "TOTAL");
 		return;
 	}
@@ -101,7 +114,7 @@ static void draw_titles(const struct ui *ui, struct canvas *c, int y)
 	if (p.p50_x)
 		canvas_right(c, p.p50_x, y, 7, ROLE_TITLE, "P50");
 	canvas_right(c, p.p99_x, y, 7, ROLE_TITLE, "P99");
-	canvas_right(c, p.share_x, y, p.share_w + 4, ROLE_TITLE, "SHARE%");
+	canvas_right(c, p.share_x, y, p.share_w + 4, ROLE_TITLE, p.share_w ? "SHARE%" : "%");
 	if (p.conf_x)
 		canvas_text(c, p.conf_x, y, 5, ROLE_TITLE, "CONF");
 	if (p.if_x)
@@ -111,10 +124,10 @@ static void draw_titles(const struct ui *ui, struct canvas *c, int y)
 static void draw_blame(struct canvas *c, const struct snapshot *s, const struct snap_blame *b,
 		       int y)
 {
-	int mid = c->w / 2 - 6;
-	canvas_fit(c, 3, y, mid - 18, ROLE_FG, snapshot_str(s, b->victim));
-	canvas_fit(c, mid - 14, y, 13, style_wait(b->cls), wait_class_name(b->cls));
-	canvas_fit(c, mid, y, c->w - mid - 11, ROLE_FG, snapshot_str(s, b->culprit));
+	struct blame_cols p = place_blame(c->w);
+	canvas_fit(c, 3, y, p.who_w, ROLE_FG, snapshot_str(s, b->victim));
+	canvas_fit(c, 4 + p.who_w, y, p.cls_w, style_wait(b->cls), wait_class_name(b->cls));
+	canvas_fit(c, p.why_x, y, p.why_w, ROLE_FG, snapshot_str(s, b->culprit));
 	canvas_right(c, c->w - 10, y, 9, ROLE_FG | CELL_BOLD, text_dur(b->total_ns).s);
 }
 

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui_util.h"
+
+static struct ui_test t;
+
+static void setup(void)
+{
+	ui_test_init(&t, 120, 36, true);
+	ui_test_snapshot(&t, 0);
+}
+
+static void teardown(void) { ui_test_done(&t); }
+
+TestSuite(ui, .init = setup, .fini = teardown);
+
+static bool shows(const char *what)
+{
+	char *text = ui_test_screen(&t);
+	bool found = strstr(text, what) != NULL;
+	free(text);
+	return found;
+}
+
+static struct cc_reqid row_id(int i)
+{
+	const struct snapshot *s;
+	const struct snap_request *r = ui_row(&t.ui, i, &s);
+	return r ? r->id : (struct cc_reqid){ 0 };
+}
+
+static int selected_row(void) { return t.ui.pos[SCREEN_REQUESTS].row; }
+
+Test(ui, selection_follows_the_id_not_the_row)
+{
+	ui_test_keys(&t, "j");
+	cr_assert(cc_reqid_eq(t.last.selected, FIXTURE_ID));
+	cr_expect_eq(selected_row(), 1);
+	/* a slower request comes in above */
+	ui_test_snapshot(&t, SNAP_LATER);
+	cr_expect(cc_reqid_eq(t.ui.want.selected, FIXTURE_ID));
+	cr_expect_eq(selected_row(), 2);
+	cr_expect(cc_reqid_eq(row_id(2), FIXTURE_ID));
+}
+
+Test(ui, selected_row_that_left_stays_pinned_and_dim)
+{
+	ui_test_keys(&t, "j<Enter>");
+	ui_test_snapshot(&t, SNAP_LATER | SNAP_FORGOT);
+	cr_expect(shows("cart_mutex"), "its path can still be read");
+	cr_expect(shows("left the window"));
+	ui_test_keys(&t, "<Esc>");
+	cr_expect(shows("7f3a9c#3"));
+	cr_expect(cc_reqid_eq(row_id(selected_row()), FIXTURE_ID));
+	free(ui_test_screen(&t));
+	cr_expect(canvas_at(&t.canvas, 5, t.canvas.cur_y)->st & CELL_DIM);
+	/* many refreshes later too */
+	for (int i = 0; i < 5; i++)
+		ui_test_snapshot(&t, SNAP_FORGOT);
+	cr_expect(shows("7f3a9c#3"));
+	/* left alone it goes; the selection is where the user put it */
+	ui_test_keys(&t, "j");
+	struct cc_reqid next = t.ui.want.selected;
+	cr_expect_not(shows("7f3a9c#3 "));
+	cr_expect(cc_reqid_eq(row_id(selected_row()), next));
+	/* and comes back as an ordinary row */
+	ui_test_snapshot(&t, 0);
+	cr_expect(shows("7f3a9c#3"));
+	cr_expect(cc_reqid_eq(row_id(selected_row()), next));
+}
+
+Test(ui, follow_and_freeze)
+{
+	ui_test_keys(&t, "F");
+	ui_test_snapshot(&t, SNAP_LATER);
+	cr_expect_eq(selected_row(), 0);
+	ui_test_keys(&t, "sa"); /* newest first: the new one leads */
+	ui_test_keys(&t, "F");
+	ui_test_snapshot(&t, 0);
+	struct cc_reqid first = row_id(0), second = row_id(1);
+	ui_test_keys(&t, "f");
+	ui_test_snapshot(&t, SNAP_LATER);
+	cr_expect(cc_reqid_eq(row_id(0), first) && cc_reqid_eq(row_id(1), second));
+	cr_expect_eq(row_id((int)t.ui.order_cnt - 1).id, 0x7fbeef, "new ones come last");
+	ui_test_keys(&t, "f");
+	cr_expect_neq(row_id((int)t.ui.order_cnt - 1).id, 0x7fbeef);
+}
+
+Test(ui, sort_acts_at_once_and_tells_the_owner)
+{
+	const struct snapshot *s;
+	ui_test_keys(&t, "su");
+	cr_expect_eq(t.last.sort, SORT_UNEXPLAINED);
+	cr_expect(t.last.changed & TUI_CH_QUERY);
+	for (int i = 1; i < (int)t.ui.order_cnt; i++)
+		cr_expect_geq(ui_row(&t.ui, i - 1, &s)->unexplained_ns,
+			      ui_row(&t.ui, i, &s)->unexplained_ns);
+	ui_test_keys(&t, "slI");
+	cr_expect(t.last.ascending);
+	for (int i = 1; i < (int)t.ui.order_cnt; i++)
+		cr_expect_leq(ui_row(&t.ui, i - 1, &s)->latency_ns,
+			      ui_row(&t.ui, i, &s)->latency_ns);
+	ui_test_keys(&t, "<<");
+	cr_expect_eq(t.last.sort, SORT_DOMINANT);
+	ui_test_keys(&t, ">");
+	cr_expect_eq(t.last.sort, SORT_LATENCY);
+}
+
+Test(ui, filter_and_sort_do_not_reset_each_other)
+{
+	ui_test_keys(&t, "sc\\lat>20ms<Enter>");
+	cr_expect_str_eq(t.last.filter, "lat>20ms");
+	cr_expect_eq(t.last.sort, SORT_CONFIDENCE);
+	ui_test_keys(&t, "sa");
+	cr_expect_str_eq(t.last.filter, "lat>20ms");
+	/* Esc leaves what was, ^U clears, ^W takes a word, Up brings the last one back */
+	ui_test_keys(&t, "\\ conf=H<Esc>");
+	cr_expect_str_eq(t.last.filter, "lat>20ms");
+	ui_test_keys(&t, "\\<^U><Enter>");
+	cr_expect_str_eq(t.last.filter, "");
+	ui_test_keys(&t, "\\<Up> port=80 x<^W><Bksp><Enter>");
+	cr_expect_str_eq(t.last.filter, "lat>20ms port=80");
+	ui_test_keys(&t, "c");
+	cr_expect_str_eq(t.last.filter, "");
+}
+
+Test(ui, a_bad_filter_is_not_taken_and_told)
+{
+	unsigned int before = t.cmd_cnt;
+	ui_test_keys(&t, "\\wait=lok<Enter>");
+	cr_expect_eq(t.cmd_cnt, before);
+	cr_expect(shows("^ "));
+	cr_expect(shows("lok"));
+	ui_test_keys(&t, "<^U>wait=lock<Enter>");
+	cr_expect_str_eq(t.last.filter, "wait=lock");
+}
+
+Test(ui, filter_by_row)
+{
+	ui_test_keys(&t, "jo");
+	cr_expect_str_eq(t.last.filter, "wait=lock");
+	ui_test_keys(&t, "cx");
+	cr_expect_str_eq(t.last.filter, "!wait=lock");
+	ui_test_keys(&t, "c2tt<Enter>");
+	cr_expect_str_eq(t.last.filter, "resource=cart_mutex");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
+	ui_test_keys(&t, "c3<Enter>");
+	cr_expect_str_eq(t.last.filter, "tid=4245");
+}
+
+Test(ui, search_moves_the_selection)
+{
+	ui_test_keys(&t, "/backup<Enter>");
+	cr_expect(shows("not found: backup"), "the occupant is on Path, not in the row");
+	ui_test_keys(&t, "/CPU5<Enter>");
+	cr_expect_eq(t.ui.want.selected.id, 0x7f39e0);
+	ui_test_keys(&t, "/10.0.0.7<Enter>");
+	struct cc_reqid first = t.ui.want.selected;
+	ui_test_keys(&t, "n");
+	cr_expect_not(cc_reqid_eq(t.ui.want.selected, first));
+	ui_test_keys(&t, "N");
+	cr_expect(cc_reqid_eq(t.ui.want.selected, first));
+}
+
+Test(ui, pause_holds_the_picture_until_told_otherwise)
+{
+	char *before, *after;
+	ui_test_keys(&t, "j ");
+	cr_expect(t.last.paused);
+	cr_expect_eq(t.last.view_ns, CC_S(5000));
+	cr_expect(t.last.changed & TUI_CH_PAUSE);
+	before = ui_test_screen(&t);
+	t.effects = 0;
+	ui_test_snapshot(&t, SNAP_LATER);
+	cr_expect_eq(t.effects, 0, "no frame for a snapshot that is not shown");
+	after = ui_test_screen(&t);
+	cr_expect_str_eq(before, after);
+	ui_test_snapshot(&t, SNAP_LATER | SNAP_PAUSED); /* an answer to a command */
+	cr_expect(shows("7fbeef#1"));
+	ui_test_keys(&t, "p");
+	cr_expect_not(t.last.paused);
+	cr_expect_eq(t.last.view_ns, 0);
+	free(before);
+	free(after);
+}
+
+Test(ui, seeking_a_live_trace_pauses_it)
+{
+	ui_test_keys(&t, "[[");
+	cr_expect(t.last.paused);
+	cr_expect_eq(t.last.view_ns, CC_S(4980), "two seeks add up before any answer came");
+	cr_expect_eq(t.last.seek_cnt, 2);
+	ui_test_keys(&t, "]},");
+	cr_expect_eq(t.last.view_ns, CC_S(4999), "not beyond the end; then one refresh back");
+	ui_test_keys(&t, "0");
+	cr_expect_eq(t.last.view_ns, CC_S(5000 - 131));
+	ui_test_keys(&t, "$");
+	cr_expect_not(t.last.paused);
+	cr_expect_eq(t.last.view_ns, 0);
+	ui_test_keys(&t, "++");
+	cr_expect_eq(t.last.interval_ns, CC_MS(200));
+	ui_test_keys(&t, "------------");
+	cr_expect_eq(t.last.interval_ns, CC_S(60));
+}
+
+Test(ui, replay_speed_and_seek)
+{
+	ui_test_done(&t);
+	ui_test_init(&t, 120, 36, false);
+	ui_test_snapshot(&t, 0);
+	ui_test_keys(&t, "++");
+	cr_expect_float_eq(t.last.speed, 4, 0.001);
+	ui_test_keys(&t, "{");
+	cr_expect_not(t.last.paused, "a replay plays on from there");
+	cr_expect_eq(t.last.view_ns, CC_S(4940));
+	ui_test_keys(&t, "p");
+	cr_expect(t.last.paused);
+	cr_expect_eq(t.last.view_ns, CC_S(4940));
+}
+
+Test(ui, go_to_a_time)
+{
+	cc_ns ns = 7;
+	static const char *const bad[] = { "",     "12", "12:60",   "24:00", "+",        "+5x",
+					   "101%", "-",  "1:2:3:4", "%",     "12:04:61", "abc" };
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		cr_expect_eq(ui_parse_time(&t.ui, bad[i], &ns), -EINVAL, "%s", bad[i]);
+	cr_expect_eq(ns, 7);
+	cr_expect_eq(ui_parse_time(&t.ui, "-30s", &ns), 0);
+	cr_expect_eq(ns, CC_S(4970));
+	cr_expect_eq(ui_parse_time(&t.ui, "+250ms", &ns), 0);
+	cr_expect_eq(ns, CC_S(5000) + CC_MS(250));
+	cr_expect_eq(ui_parse_time(&t.ui, "-1m", &ns), 0);
+	cr_expect_eq(ns, CC_S(4940));
+	cr_expect_eq(ui_parse_time(&t.ui, "50%", &ns), 0);
+	cr_expect_eq(ns, CC_S(5000 - 131) + CC_MS(65500));
+	/* the fixture's clock is 22:13:20.250 UTC at 5000 s */
+	cr_expect_eq(ui_parse_time(&t.ui, "22:13:10", &ns), 0);
+	cr_expect_eq(ns, CC_S(4990) - CC_MS(250));
+	ui_test_keys(&t, "b-10s<Enter>");
+	cr_expect_eq(t.last.view_ns, CC_S(4990));
+	ui_test_keys(&t, "bnever<Enter>");
+	cr_expect(shows("not a time"));
+}
+
+Test(ui, save_asks_what)
+{
+	ui_test_keys(&t, "jwr");
+	cr_expect_eq(t.save_cnt, 1);
+	cr_expect_eq(t.saved.what, TUI_SAVE_REQUEST);
+	cr_expect(cc_reqid_eq(t.saved.id, FIXTURE_ID));
+	cr_expect(shows("saved as test.pb.gz"));
+	ui_test_keys(&t, "w<Down><Enter>");
+	cr_expect_eq(t.saved.what, TUI_SAVE_FILTERED);
+	ui_test_keys(&t, "wa");
+	cr_expect_eq(t.saved.what, TUI_SAVE_WINDOW);
+	ui_test_keys(&t, "w<Esc>");
+	cr_expect_eq(t.save_cnt, 3);
+}
+
+Test(ui, copy_gives_the_story)
+{
+	ui_test_keys(&t, "jy");
+	cr_expect(t.effects & UI_COPY);
+	cr_assert_not_null(t.ui.clip);
+	cr_expect(strstr(t.ui.clip, "root cause is the disk"));
+	cr_expect(strstr(t.ui.clip, "disk fsync"));
+	t.effects = 0;
+	ui_test_keys(&t, "Y");
+	cr_expect_not(t.effects & UI_COPY, "no JSON without an owner that can");
+}
+
+Test(ui, escape_never_quits_and_q_quits_at_the_top)
+{
+	ui_test_keys(&t, "j<Enter><Enter><Esc><Esc><Esc><Esc><Left><Bksp>");
+	cr_expect_not(t.effects & UI_QUIT);
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
+	ui_test_keys(&t, "<Enter>q");
+	cr_expect_not(t.effects & UI_QUIT);
+	ui_test_keys(&t, "q");
+	cr_expect(t.effects & UI_QUIT);
+	static const char *const quits[] = { "Q", "<F10>", "<^C>", "<Enter><Enter>Q", "\\abc<^C>" };
+	for (size_t i = 0; i < ARRAY_SIZE(quits); i++) {
+		t.effects = 0;
+		ui_test_keys(&t, quits[i]);
+		cr_expect(t.effects & UI_QUIT, "%s", quits[i]);
+	}
+}
+
+Test(ui, blocker_is_found_by_its_id)
+{
+	ui_test_keys(&t, "/7f3e11<Enter>B");
+	cr_expect(cc_reqid_eq(t.ui.want.selected, FIXTURE_ID));
+	cr_expect(shows("blocked by 7f3a9c#3"));
+	ui_test_keys(&t, "gB");
+	cr_expect(shows("no other request was in the way"));
+}
+
+Test(ui, tabs_and_views)
+{
+	ui_test_keys(&t, "<Tab><Tab>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_THREADS);
+	ui_test_keys(&t, "<Tab><Tab>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
+	ui_test_keys(&t, "<STab>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_HEALTH);
+	ui_test_keys(&t, "1<Enter><Tab>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_STACKS);
+	ui_test_keys(&t, "<Tab><Tab>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_PATH);
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
+}
+
+Test(ui, max_frames_ends_it)
+{
+	t.ui.opts.max_frames = 3;
+	t.effects = 0;
+	ui_test_snapshot(&t, 0);
+	cr_expect_not(t.effects & UI_QUIT);
+	ui_test_snapshot(&t, 0);
+	cr_expect(t.effects & UI_QUIT);
+}
+
+Test(ui, no_snapshot_yet)
+{
+	ui_test_done(&t);
+	ui_test_init(&t, 80, 24, true);
+	cr_expect(shows("Waiting for the first data"));
+	ui_test_keys(&t, "jkGg<Enter>1234pB[]0$b50%<Enter><Esc>yYmn/x<Enter>sl?q");
+	cr_expect_not(t.effects & UI_QUIT);
+}
+
+Test(ui, no_color_is_honoured)
+{
+	struct ui ui;
+	struct tui_opts o = t.ui.opts;
+	setenv("NO_COLOR", "1", 1);
+	o.theme = "default";
+	cr_assert_eq(ui_init(&ui, &o), 0);
+	cr_expect_str_eq(ui.theme.name, "mono");
+	ui_key(&ui, 'T');
+	cr_expect_str_eq(ui.theme.name, "mono");
+	ui_done(&ui);
+	o.theme = "no-such";
+	unsetenv("NO_COLOR");
+	cr_expect_eq(ui_init(&ui, &o), -ENOENT);
+}
+
+/* Random keys, sizes and snapshots: nothing crashes, no line is too long, the selection is shown
+ * and never moves by itself. */
+static uint32_t rnd(uint32_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state;
+}
+
+static int random_key(uint32_t *seed)
+{
+	static const int odd[] = { 0,       0x1f600,  0x65e5,       0x10ffff,     TK_DELETE,
+				   TK_F(5), TK_F(11), TK_CTRL('u'), TK_CTRL('w'), TK_CTRL('a'),
+				   0x7f,    '\b',     0x85 };
+	uint32_t r = rnd(seed) % 10;
+	if (r < 6)
+		return (int)(' ' + rnd(seed) % 95);
+	if (r < 7)
+		return odd[rnd(seed) % ARRAY_SIZE(odd)];
+	if (r < 8)
+		return rnd(seed) % 2 ? TK_ENTER : TK_ESC;
+	return TK_UP + (int)(rnd(seed) % 12);
+}
+
+static void fuzz_step(uint32_t *seed)
+{
+	uint32_t r = rnd(seed) % 100;
+	if (r < 2)
+		ui_test_size(&t, 1 + (int)(rnd(seed) % 160), 1 + (int)(rnd(seed) % 50));
+	else if (r < 5)
+		ui_test_snapshot(&t, rnd(seed) % 128);
+	else
+		ui_key(&t.ui, random_key(seed));
+	if (r % 4 == 0)
+		ui_draw(&t.ui, &t.canvas);
+}
+
+Test(ui, random_keys_and_sizes, .timeout = 120)
+{
+	uint32_t seed = 20260101;
+	for (int i = 0; i < 120000; i++) {
+		const struct snapshot *s;
+		fuzz_step(&seed);
+		if (t.ui.want.selected.kind)
+			cr_assert_not_null(ui_request(&t.ui, &s), "step %d: selection lost", i);
+		if (i % 64 || t.ui.follow)
+			continue;
+		struct cc_reqid before = t.ui.want.selected;
+		ui_test_snapshot(&t, rnd(&seed) % 128);
+		cr_assert(!before.kind || cc_reqid_eq(before, t.ui.want.selected), "step %d", i);
+	}
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ui_util.h"
+
+#include <criterion/criterion.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct snapshot *take(void *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
+static int command(void *ctx, const struct tui_cmd *cmd)
+{
+	struct ui_test *t = ctx;
+	t->last = *cmd;
+	t->cmd_cnt++;
+	return 0;
+}
+
+static int save(void *ctx, const struct tui_save *what, char *msg, size_t cap)
+{
+	struct ui_test *t = ctx;
+	t->saved = *what;
+	t->save_cnt++;
+	snprintf(msg, cap, "saved as test.pb.gz");
+	return 0;
+}
+
+static const struct tui_ops ops = { .take = take, .command = command, .save = save };
+
+void ui_test_init(struct ui_test *t, int w, int h, bool live)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+	unsetenv("NO_COLOR");
+	cr_assert(setlocale(LC_CTYPE, "C.UTF-8"), "no C.UTF-8 locale");
+	memset(t, 0, sizeof(*t));
+	struct tui_opts o = { .ops = &ops,
+			      .ctx = t,
+			      .event_fd = -1,
+			      .live = live,
+			      .replay_file = live ? NULL : "/tmp/incident.criticast" };
+	cr_assert_eq(ui_init(&t->ui, &o), 0);
+	ui_test_size(t, w, h);
+}
+
+void ui_test_done(struct ui_test *t)
+{
+	ui_done(&t->ui);
+	canvas_done(&t->canvas);
+}
+
+void ui_test_snapshot(struct ui_test *t, unsigned int how)
+{
+	t->effects |= ui_snapshot(&t->ui, ui_fixture(how));
+}
+
+void ui_test_size(struct ui_test *t, int w, int h)
+{
+	canvas_done(&t->canvas);
+	cr_assert_eq(canvas_init(&t->canvas, w, h), 0);
+	t->effects |= ui_resize(&t->ui, w, h);
+}
+
+static int named_key(const char *name, size_t len)
+{
+	static const struct {
+		const char *name;
+		int key;
+	} map[] = {
+		{ "Enter", TK_ENTER },  { "Esc", TK_ESC },   { "Tab", TK_TAB },
+		{ "Up", TK_UP },        { "Down", TK_DOWN }, { "Left", TK_LEFT },
+		{ "Right", TK_RIGHT },  { "PgUp", TK_PGUP }, { "PgDn", TK_PGDN },
+		{ "Home", TK_HOME },    { "End", TK_END },   { "Bksp", TK_BACKSPACE },
+		{ "STab", TK_BACKTAB },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
+		if (strlen(map[i].name) == len && !strncmp(map[i].name, name, len))
+			return map[i].key;
+	if (name[0] == '^')
+		return TK_CTRL(name[1]);
+	cr_assert(name[0] == 'F' && len > 1, "no key '%.*s'", (int)len, name);
+	return TK_F(atoi(name + 1));
+}
+
+void ui_test_keys(struct ui_test *t, const char *keys)
+{
+	while (*keys) {
+		int key = (unsigned char)*keys++;
+		if (key == '<' && *keys == '<') {
+			keys++;
+		} else if (key == '<') {
+			const char *end = strchr(keys, '>');
+			cr_assert(end);
+			key = named_key(keys, (size_t)(end - keys));
+			keys = end + 1;
+		}
+		t->effects |= ui_key(&t->ui, key);
+	}
+}
+
+char *ui_test_screen(struct ui_test *t)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	cr_assert(f);
+	ui_draw(&t->ui, &t->canvas);
+	canvas_dump(&t->canvas, f);
+	fclose(f);
+	return text;
+}
