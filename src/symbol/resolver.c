@@ -169,13 +169,14 @@ static int user_stack(struct resolver *r, const struct cc_rec_snap *s, uint64_t 
 
 static int kernel_stack(struct resolver *r, const struct cc_rec_snap *s, uint64_t *ret_key)
 {
+	size_t skip = probe_frames(&r->teller, s->data, s->kframe_cnt), cnt = s->kframe_cnt - skip;
 	bool full = s->kframe_cnt < CC_SNAP_KFRAMES;
 	int err;
 
 	r->health.kernel++;
-	err = tell_stack(r, (uint8_t)(CC_ST_KERNEL | (full ? CC_ST_COMPLETE : 0)), 0, 0, s->data,
-			 s->kframe_cnt, ret_key);
-	return err <= 0 ? err : tell_kernel_frames(&r->teller, s->data, s->kframe_cnt);
+	err = tell_stack(r, (uint8_t)(CC_ST_KERNEL | (full ? CC_ST_COMPLETE : 0)), 0, 0,
+			 s->data + skip, cnt, ret_key);
+	return err <= 0 ? err : tell_kernel_frames(&r->teller, s->data + skip, cnt);
 }
 
 static bool well_formed(const struct cc_rec_snap *s, size_t len)

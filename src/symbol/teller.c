@@ -12,6 +12,7 @@
 #define NAMED_MAX (1u << 18) /* 4 MiB at most */
 #define NAME_MAX_ 256        /* of a function */
 #define NEAR_MAP 8
+#define PROBE_GAP 2 /* frames without a known name between those of probes */
 
 /* What a key in t->named is of; mixed into it. */
 enum { TOLD_FRAME = 1, TOLD_ADDR, TOLD_FILE };
@@ -190,6 +191,26 @@ static int tell_kernel(struct teller *t)
 	if (!err && t->names && !t->kernel)
 		err = tell_name(t, CC_NAME_NOTE, 0, 0, 0, note, sizeof(note) - 1, "", 0);
 	return err;
+}
+
+size_t probe_frames(const struct teller *t, const __u64 *ip, size_t cnt)
+{
+	static const char *const ours[] = { "bpf_prog_", "bpf_trace_run", "__traceiter_",
+					    "bpf_get_stack", "__bpf_get_stack" };
+	size_t skip = 0;
+
+	for (size_t i = 0; t->kernel && i < cnt && i <= skip + PROBE_GAP; i++) {
+		const char *name, *module;
+		uint64_t off;
+
+		if (kallsyms_find(t->kernel, ip[i] - (i > 0), &name, &module, &off))
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(ours); j++) {
+			if (!strncmp(name, ours[j], strlen(ours[j])))
+				skip = i + 1;
+		}
+	}
+	return skip < cnt ? skip : 0;
 }
 
 int tell_kernel_frames(struct teller *t, const __u64 *ip, size_t cnt)

@@ -30,6 +30,10 @@ void teller_done(struct teller *t);
 int tell_record(struct teller *t, const struct cc_rec *rec, size_t len);
 int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_t cnt);
 int tell_kernel_frames(struct teller *t, const __u64 *ip, size_t cnt);
+
+/* How many of the innermost frames are our own probes, and what called them: no part of the wait.
+ */
+size_t probe_frames(const struct teller *t, const __u64 *ip, size_t cnt);
 int tell_address(struct teller *t, struct proc *proc, uint64_t addr); /* of data: a lock */
 /* The file that @tgid has open as @fd, if it still is inode @ino. */
 int tell_fd(struct teller *t, uint32_t tgid, int fd, uint64_t ino, uint32_t dev);

@@ -51,7 +51,9 @@ static struct resolver *make(bool hidden)
 {
 	static const char shown[] =
 		"ffffffff81000000 T schedule\nffffffff81001000 T futex_do_wait\n"
-		"ffffffff81002000 T do_syscall_64\n";
+		"ffffffff81002000 T do_syscall_64\n"
+		"ffffffff81010000 t bpf_prog_0123_sched_waking\t[bpf]\n"
+		"ffffffff81020000 T __traceiter_sched_waking\n";
 	static const char zeros[] = "0000000000000000 T schedule\n";
 	struct resolver_opts o = { .names = true, .kallsyms = kallsyms_path };
 	struct resolver *r = NULL;
@@ -166,6 +168,29 @@ Test(symbol_resolver, order_and_keys)
 	cr_expect_eq(got.ustack, 0, "claimed once");
 	free(s);
 	free(w);
+	out_clear(&o);
+	resolver_free(r);
+}
+
+Test(symbol_resolver, own_probes_are_no_part_of_a_stack)
+{
+	struct resolver *r = make(false);
+	struct out o = { 0 };
+	struct cc_rec_snap *s = snap_here(CC_SNAP_BLOCKED, 1, 1, 5);
+
+	s->owner_tgid = 0;
+	s->data[0] = 0xffffffff81010010;
+	s->data[1] = 0xffffffff90000000; /* a trampoline without a name */
+	s->data[2] = 0xffffffff81020010;
+	s->data[3] = 0xffffffff81001010;
+	s->data[4] = 0xffffffff81002010;
+	feed(r, s, &o);
+	const struct cc_rec_stack *k = (const void *)o.v[0];
+
+	cr_assert_eq(k->h.aux, 2);
+	cr_expect_eq(k->ip[0], 0xffffffff81001010);
+	cr_expect(name_is(o.v[2], "futex_do_wait+0x10", "[k]"));
+	free(s);
 	out_clear(&o);
 	resolver_free(r);
 }
