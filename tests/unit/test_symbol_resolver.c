@@ -365,7 +365,7 @@ Test(symbol_resolver, memory_is_bounded, .timeout = 60)
 		s->seq = i;
 		s->tid = i % 1000;
 		s->owner_tgid = 0;
-		s->data[0] = 0xffffffff81000000 + i;
+		s->data[7] = 0xffffffff81000000 + i;
 		cr_assert_eq(resolver_feed(r, &s->h, s->h.size, drop, NULL), 0);
 	}
 	resolver_health(r, &h);
