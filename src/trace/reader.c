@@ -159,7 +159,7 @@ static int set_err(struct cc_err *err, int code, const char *path, const char *w
 static const char *head_wrong(const struct trace_head *h)
 {
 	if (memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)) != 0)
-		return "not a criticast recording";
+		return "not a .criticast recording";
 	if (h->endian != TRACE_LITTLE)
 		return "recorded on a big-endian machine, which is not supported";
 	if (h->version != TRACE_VERSION)
@@ -179,7 +179,8 @@ static int open_file(struct trace_reader *r, const char *path, struct cc_err *er
 	if (r->fd < 0 || fstat(r->fd, &st) < 0)
 		return set_err(err, -errno, path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return set_err(err, -EINVAL, path, "not a regular file");
+		return set_err(err, -EINVAL, path,
+			       S_ISDIR(st.st_mode) ? "it is a directory" : "not a regular file");
 	r->file_len = r->info.file_bytes = (uint64_t)st.st_size;
 	ssize_t n = read_at(r->fd, &h, sizeof(h), 0);
 

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "legacy.h"
 #include "trace.h"
 
 #define POLL_RECORDS 65536 /* per poll, in a stretch without TICKs */
 
 struct trace_source {
 	struct cc_source base;
-	struct trace_reader *reader;
+	struct trace_reader *reader; /* version 3 */
+	struct legacy *legacy;       /* or 1, 2: has its damage in the stream already */
 	bool damage_told;
 };
 
 /* The file's state is part of what was seen: it goes to the engine and the screen as a note. */
 static int tell_damage(struct trace_source *s, cc_record_fn *fn, void *ctx)
 {
-	const char *text = trace_reader_damage(s->reader);
+	const char *text = s->reader ? trace_reader_damage(s->reader) : NULL;
 	union {
 		struct cc_rec_name name;
 		uint8_t bytes[sizeof(struct cc_rec_name) + 256];
@@ -41,6 +44,17 @@ static int tell_damage(struct trace_source *s, cc_record_fn *fn, void *ctx)
 	return err < 0 ? err : 1;
 }
 
+static int next_record(struct trace_source *s, const struct cc_rec **ret, size_t *len)
+{
+	if (s->reader)
+		return trace_reader_next(s->reader, ret, len);
+	*ret = legacy_next(s->legacy);
+	if (!*ret)
+		return 0;
+	*len = (*ret)->size;
+	return 1;
+}
+
 static int trace_source_poll(struct cc_source *base, int timeout_ms CC_UNUSED, cc_record_fn *fn,
 			     void *ctx)
 {
@@ -50,7 +64,7 @@ static int trace_source_poll(struct cc_source *base, int timeout_ms CC_UNUSED, c
 	while (cnt < POLL_RECORDS) {
 		const struct cc_rec *rec;
 		size_t len;
-		int n = trace_reader_next(s->reader, &rec, &len);
+		int n = next_record(s, &rec, &len);
 
 		if (n < 0)
 			return n;
@@ -75,6 +89,7 @@ static void trace_source_free(struct cc_source *base)
 	struct trace_source *s = (struct trace_source *)base;
 
 	trace_reader_free(s->reader);
+	legacy_free(s->legacy);
 	free(s);
 }
 
@@ -82,6 +97,17 @@ static const struct cc_source_ops trace_source_ops = {
 	.poll = trace_source_poll,
 	.free = trace_source_free,
 };
+
+static bool is_legacy(const char *path)
+{
+	char head[64];
+	FILE *f = fopen(path, "re");
+	size_t len = f ? fread(head, 1, sizeof(head), f) : 0;
+
+	if (f)
+		fclose(f);
+	return legacy_is(head, len);
+}
 
 int trace_source_new(const char *path, struct cc_err *err, struct cc_source **ret)
 {
@@ -93,6 +119,8 @@ int trace_source_new(const char *path, struct cc_err *err, struct cc_source **re
 	}
 	int code = trace_reader_open(path, err, &s->reader);
 
+	if (code == -EBADMSG && is_legacy(path))
+		code = legacy_open(path, err, &s->legacy);
 	if (code) {
 		free(s);
 		return code;
@@ -104,10 +132,14 @@ int trace_source_new(const char *path, struct cc_err *err, struct cc_source **re
 
 const char *trace_source_damage(const struct cc_source *base)
 {
-	return trace_reader_damage(((const struct trace_source *)base)->reader);
+	const struct trace_source *s = (const struct trace_source *)base;
+
+	return s->reader ? trace_reader_damage(s->reader) : legacy_damage(s->legacy);
 }
 
 const struct trace_info *trace_source_info(const struct cc_source *base)
 {
-	return trace_reader_info(((const struct trace_source *)base)->reader);
+	const struct trace_source *s = (const struct trace_source *)base;
+
+	return s->reader ? trace_reader_info(s->reader) : NULL;
 }
