@@ -88,33 +88,14 @@ const char *screen_name(enum screen s)
 	return s < SCREEN_CNT ? names[s] : "";
 }
 
-/* Roff takes '\' as an escape and '.' or '\'' at a line's start as a request. */
-static void put_roff(FILE *out, const char *s)
+void keymap_list(FILE *out)
 {
-	for (; *s; s++) {
-		if (*s == '\\')
-			fputs("\\e", out);
-		else if (*s == '-')
-			fputs("\\-", out);
-		else
-			fputc(*s, out);
-	}
-}
-
-void keymap_man(FILE *out)
-{
-	for (enum key_group g = 0; g < KEYS_CNT; g++) {
-		fprintf(out, ".SS %s\n", key_group_title(g));
+	for (enum key_group g = 0; g < KEYS_CNT; g++)
 		for (enum action a = 1; a < ACT_CNT; a++) {
 			char keys[64];
 			if (rows[a].group != g)
 				continue;
 			keymap_keys(&rows[a], keys, sizeof(keys));
-			fputs(".TP\n\\fB\\&", out);
-			put_roff(out, keys);
-			fputs("\\fR\n\\&", out);
-			put_roff(out, rows[a].help);
-			fputc('\n', out);
+			fprintf(out, "%s\t%s\n", keys, rows[a].help);
 		}
-	}
 }

@@ -134,7 +134,7 @@ void keymap_keys(const struct key_row *row, char *buf, size_t cap);
 const char *key_group_title(enum key_group g);
 const char *screen_name(enum screen s);
 
-/* The section KEYS of the manual page, in roff. */
-void keymap_man(FILE *out);
+/* One line for each action, by group: keys, a tab, what they do. */
+void keymap_list(FILE *out);
 
 #endif

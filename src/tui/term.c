@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <term.h>
 #include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
 
+#include "crash.h"
 #include "keys.h"
 
 struct paint {
@@ -31,82 +31,23 @@ struct term {
 	struct crash *crash;
 };
 
-/* ---- a fatal signal restores the terminal ---- */
-
-static const int fatal[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT };
-
-struct crash {
-	char text[256]; /* terminfo strings, made before: a handler may not call curses */
-	size_t len;
-	struct termios saved;
-	struct sigaction old[ARRAY_SIZE(fatal)];
-	void *stack; /* a handler for an overflown stack needs its own */
-};
-
-/* The one global of this layer: a signal handler has no other way to its data. */
-static struct crash *volatile crashing;
-
-static void on_fatal(int sig)
+/* What puts the screen back, made before it is needed: a signal handler may not call curses. */
+static size_t restore_text(char *buf, size_t cap)
 {
-	struct crash *k = crashing;
-	if (k) {
-		crashing = NULL;
-		ssize_t n = write(STDOUT_FILENO, k->text, k->len);
-		(void)n; /* nothing can be done about it here */
-		tcsetattr(STDIN_FILENO, TCSANOW, &k->saved);
-	}
-	for (size_t i = 0; k && i < ARRAY_SIZE(fatal); i++)
-		if (fatal[i] == sig)
-			sigaction(sig, &k->old[i], NULL);
-	raise(sig); /* blocked until this returns, then as it would have been without us */
-}
-
-/* Appends a terminfo string without its padding marks. */
-static void crash_add(struct crash *k, const char *cap_name)
-{
-	const char *s = tigetstr(cap_name);
-	if (!s || s == (char *)-1)
-		return;
-	while (*s && k->len + 1 < sizeof(k->text)) {
-		if (s[0] == '$' && s[1] == '<' && strchr(s, '>'))
-			s = strchr(s, '>') + 1;
-		else
-			k->text[k->len++] = *s++;
-	}
-}
-
-static struct crash *crash_arm(const struct termios *saved)
-{
-	struct crash *k = calloc(1, sizeof(*k));
-	if (!k)
-		return NULL;
 	static const char *const names[] = { "sgr0", "op", "cnorm", "rmkx", "rmcup" };
-	size_t size = (size_t)sysconf(_SC_SIGSTKSZ);
-	k->saved = *saved;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		crash_add(k, names[i]);
-	k->stack = malloc(size);
-	if (k->stack)
-		sigaltstack(&(stack_t){ .ss_sp = k->stack, .ss_size = size }, NULL);
-	crashing = k;
-	struct sigaction sa = { .sa_handler = on_fatal, .sa_flags = k->stack ? SA_ONSTACK : 0 };
-	sigemptyset(&sa.sa_mask);
-	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
-		sigaction(fatal[i], &sa, &k->old[i]);
-	return k;
-}
-
-static void crash_disarm(struct crash *k)
-{
-	if (!k)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
-		sigaction(fatal[i], &k->old[i], NULL);
-	crashing = NULL;
-	if (k->stack)
-		sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
-	free(k->stack);
-	free(k);
+	size_t n = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *s = tigetstr(names[i]);
+		if (s == (char *)-1)
+			continue;
+		while (s && *s && n < cap) { /* without its padding marks $<..> */
+			if (s[0] == '$' && s[1] == '<' && strchr(s, '>'))
+				s = strchr(s, '>') + 1;
+			else
+				buf[n++] = *s++;
+		}
+	}
+	return n;
 }
 
 /* ---- open and close ---- */
@@ -138,6 +79,12 @@ int term_open(struct term **ret)
 		free(t);
 		return -EINVAL;
 	}
+	if (!tigetstr("cup")) { /* "dumb": nothing could be drawn in place */
+		endwin();
+		delscreen(t->screen);
+		free(t);
+		return -EINVAL;
+	}
 	cbreak();
 	noecho();
 	nonl();
@@ -148,7 +95,8 @@ int term_open(struct term **ret)
 		start_color();
 		use_default_colors();
 	}
-	t->crash = crash_arm(&saved);
+	char restore[256];
+	t->crash = crash_arm(&saved, restore, restore_text(restore, sizeof(restore)));
 	t->keys = newpad(1, 1);
 	if (!t->crash || !t->keys) {
 		term_close(t);

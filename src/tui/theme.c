@@ -267,7 +267,7 @@ int theme_parse(const char *text, struct theme *t, struct cc_err *err)
 			err->pos = no;
 			snprintf(err->msg, sizeof(err->msg), "line %d is no theme line: %.80s", no,
 				 line);
-			return -EINVAL;
+			return -EBADMSG;
 		}
 		text += n + (text[n] == '\n');
 	}

@@ -61,12 +61,12 @@ struct theme {
 
 extern const char theme_default_text[], theme_mono_text[];
 
-/* Reads theme text over @t, which has what is inherited. Returns 0, or -EINVAL at the first line
+/* Reads theme text over @t, which has what is inherited. Returns 0, or -EBADMSG at the first line
  * that is no theme line (err->pos: its number, from 1); @t is then unchanged. */
 CC_NODISCARD int theme_parse(const char *text, struct theme *t, struct cc_err *err);
 
 /* Loads a theme by name (user's directory, data directories, built in) or path. Returns 0,
- * -ENOENT, -EINVAL or another -errno of reading it; @err says which line. */
+ * -ENOENT, -EBADMSG or another -errno of reading it; @err says which line. */
 CC_NODISCARD int theme_load(const char *name, struct theme *ret, struct cc_err *err);
 
 /* Names of all themes found: built in, then files; sorted within each. Caller frees with

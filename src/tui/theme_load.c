@@ -51,7 +51,7 @@ static int parse_file(const char *path, struct theme *t, struct cc_err *err)
 	if (!text)
 		return -ENOMEM;
 	size_t n = fread(text, 1, THEME_MAX_BYTES + 1, f);
-	int ret = ferror(f) ? -EIO : n > THEME_MAX_BYTES || memchr(text, 0, n) ? -EINVAL : 0;
+	int ret = ferror(f) ? -EIO : n > THEME_MAX_BYTES || memchr(text, 0, n) ? -EBADMSG : 0;
 	if (ret == 0) {
 		text[n] = '\0';
 		ret = theme_parse(text, t, err);

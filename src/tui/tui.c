@@ -176,6 +176,14 @@ static int run_on_terminal(struct loop *l)
 	return err;
 }
 
+void tui_print_keys(FILE *out) { keymap_list(out); }
+
+int tui_check_theme(const char *name, struct cc_err *err)
+{
+	struct theme t;
+	return theme_load(name, &t, err);
+}
+
 int tui_run(const struct tui_opts *o)
 {
 	struct loop l = { .signal_fd = -1 };

@@ -83,11 +83,18 @@ struct tui_opts {
 void tui_signals(sigset_t *set);
 
 /* Runs until the user quits. Returns 0; -EINTR when SIGTERM or SIGHUP ended it, -EIO when the
- * terminal went away, -ENOTTY without a terminal, -ENOENT for an unknown theme, -EINVAL for a
- * terminal that curses does not know, -ENOMEM. The terminal is as it was in every case. */
+ * terminal went away, -ENOTTY without a terminal, -ENOENT for an unknown theme, -EBADMSG for a
+ * theme file with an error, -EINVAL for a terminal that curses does not know or that cannot move
+ * its cursor, -ENOMEM. The terminal is as it was in every case. */
 CC_NODISCARD int tui_run(const struct tui_opts *o);
+
+/* Says before curses starts what is wrong with a theme: 0, or as tui_run(), with @err. */
+CC_NODISCARD int tui_check_theme(const char *name, struct cc_err *err);
 
 /* `top -b`: header and table as plain text, no escapes. 0 or -EIO. */
 int tui_batch_print(const struct snapshot *s, FILE *out);
+
+/* For the manual page and --help-keys: one line for each key of the table: keys, a tab, help. */
+void tui_print_keys(FILE *out);
 
 #endif

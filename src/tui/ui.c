@@ -17,7 +17,8 @@ int ui_init(struct ui *ui, const struct tui_opts *o)
 	ui->want.speed = 1;
 	snprintf(ui->want.filter, sizeof(ui->want.filter), "%s", o->filter ? o->filter : "");
 	const char *no_color = getenv("NO_COLOR");
-	ui->no_theme = no_color && *no_color; /* no-color.org: set and not empty */
+	/* no-color.org: set and not empty; what the command line asks for goes first */
+	ui->no_theme = no_color && *no_color && !o->theme;
 	int e = theme_load(ui->no_theme ? "mono" : theme, &ui->theme, &err);
 	if (e)
 		return e;

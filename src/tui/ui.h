@@ -72,7 +72,7 @@ struct ui {
 	unsigned int frame_cnt; /* snapshots shown */
 };
 
-/* Returns 0, -ENOENT or -EINVAL for the theme, -ENOMEM. @o is copied, its strings are borrowed. */
+/* Returns 0, -ENOENT or -EBADMSG for the theme, -ENOMEM. @o is copied, its strings are borrowed. */
 CC_NODISCARD int ui_init(struct ui *ui, const struct tui_opts *o);
 void ui_done(struct ui *ui);
 

@@ -128,7 +128,7 @@ Test(theme, bad_lines_are_named_and_change_nothing)
 		struct cc_err err = { 0 };
 		char text[256];
 		snprintf(text, sizeof(text), "theme[title]=\"#11\"\n%s\n", bad[i]);
-		cr_expect_eq(theme_parse(text, &t, &err), -EINVAL, "%s", bad[i]);
+		cr_expect_eq(theme_parse(text, &t, &err), -EBADMSG, "%s", bad[i]);
 		cr_expect_eq(err.pos, 2, "%s: line %d", bad[i], err.pos);
 		cr_expect(!memcmp(&t, &before, sizeof(t)), "%s", bad[i]);
 	}

@@ -340,11 +340,14 @@ Test(ui, no_color_is_honoured)
 	struct ui ui;
 	struct tui_opts o = t.ui.opts;
 	setenv("NO_COLOR", "1", 1);
-	o.theme = "default";
 	cr_assert_eq(ui_init(&ui, &o), 0);
 	cr_expect_str_eq(ui.theme.name, "mono");
 	ui_key(&ui, 'T');
 	cr_expect_str_eq(ui.theme.name, "mono");
+	ui_done(&ui);
+	o.theme = "default"; /* asked for on the command line: goes before the environment */
+	cr_assert_eq(ui_init(&ui, &o), 0);
+	cr_expect_str_eq(ui.theme.name, "default");
 	ui_done(&ui);
 	o.theme = "no-such";
 	unsetenv("NO_COLOR");
