@@ -6,45 +6,16 @@
 #include "look.h"
 #include "snap.h"
 
-/* The slot of the occupant of this CPU, other than @tid, that held most of [from, to); negative:
- * none. The overlaps lie in the map, not on the stack, so that the verifier forgets their values
- * and need not follow 2^16 paths. */
-static __always_inline int occupant_most(struct cpu_state *c, __u32 tid, __u64 from, __u64 to,
-					 __u64 *ret_ns)
-{
-	__u64 best_ns = 0;
-	int best = -1;
-
-	for (__u32 i = 0; i < OCCUPANTS; i++) {
-		struct occupant *o = &c->hist[i];
-		__u64 a = o->from > from ? o->from : from, b = o->to < to ? o->to : to;
-
-		c->overlap[i] = b > a && o->tid && o->tid != tid ? b - a : 0;
-	}
-	for (__u32 i = 0; i < OCCUPANTS; i++) {
-		__u64 sum = 0;
-
-		for (__u32 j = 0; j < OCCUPANTS; j++)
-			if (c->hist[j].tid == c->hist[i].tid)
-				sum += c->overlap[j];
-		if (sum > best_ns) {
-			best_ns = sum;
-			best = (int)i;
-		}
-	}
-	*ret_ns = best_ns;
-	return best;
-}
+int occupant_most(__u32 tid, __u64 from, __u64 to); /* shared.bpf.c */
 
 static __noinline int extra_occupant(struct cc_rec_extra *x, struct cpu_state *c, __u64 from,
 				     __u64 to)
 {
-	__u64 best_ns;
 	int best;
 
 	if (!x || !c)
 		return 0;
-	best = occupant_most(c, x->tid, from, to, &best_ns);
+	best = occupant_most(x->tid, from, to);
 	if (best < 0 || best >= OCCUPANTS)
 		return 0;
 	struct occupant *o = &c->hist[best];
@@ -52,7 +23,7 @@ static __noinline int extra_occupant(struct cc_rec_extra *x, struct cpu_state *c
 
 	x->occupant_tid = o->tid;
 	x->occupant_tgid = o->tgid;
-	x->occupant_ns = best_ns;
+	x->occupant_ns = c->occupied_ns;
 	if (BPF_CORE_READ(t, pid) == (int)o->tid) { /* else it is gone and its memory reused */
 		BPF_CORE_READ_INTO(&x->occupant_comm, t, comm);
 		x->occupant_cgroup = BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id);

@@ -25,7 +25,7 @@
 #define RWSEM_READER_OWNED 1
 #define LOCK_FLAG_BITS 7ull
 
-__u64 owner_by_tid(__u32 tid, __u32 local); /* owner.bpf.c */
+__u64 owner_by_tid(__u32 tid, __u32 local); /* shared.bpf.c */
 
 /* When a TCP segment of a socket was sent again, the last RETRANS of them: rare, so kept for all.
  */

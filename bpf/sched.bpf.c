@@ -38,6 +38,25 @@ static __always_inline void out_details(struct task_struct *p, struct task_state
 		snap_keep_user(p, st->out);
 }
 
+/* Folds a time of @ns that no EPISODE tells: it becomes UNKNOWN(lost), never CPU. */
+static __always_inline void fold_lost(struct task_state *st, __u64 ns)
+{
+	__u64 cnt = CC_LOST_CNT(st->lost) + 1;
+
+	st->seq++;
+	ns += CC_LOST_NS(st->lost);
+	st->lost = CC_LOST(cnt < CC_LOST_CNT_MAX ? cnt : CC_LOST_CNT_MAX,
+			   ns < CC_LOST_NS_MAX ? ns : CC_LOST_NS_MAX);
+}
+
+/* A switch that the kernel did not show us (it skips programs that are running already): whatever
+ * happened since @since is not known. */
+static __always_inline void fold_unseen(struct task_state *st, __u64 since, __u64 now)
+{
+	cnt_add(CC_CNT_RECURSION, 1);
+	fold_lost(st, now - since);
+}
+
 static __always_inline void task_out(struct task_struct *p, struct cpu_state *c, __u32 state,
 				     bool preempt, __u64 now)
 {
@@ -46,6 +65,10 @@ static __always_inline void task_out(struct task_struct *p, struct cpu_state *c,
 
 	if (!st)
 		return;
+	if (task_off(st)) { /* so it was switched in meanwhile */
+		fold_unseen(st, st->out, now);
+		st->in = now - 1;
+	}
 	regs = (struct pt_regs *)bpf_task_pt_regs(p);
 	st->out = now;
 	st->state = state;
@@ -71,27 +94,17 @@ static __always_inline bool sum_short(struct task_state *st, __u64 now)
 	return true;
 }
 
-/* Folds the wait [out, in) that found the ring full: it becomes UNKNOWN(lost), never CPU. */
-static __always_inline void fold_lost(struct task_state *st, __u64 ns)
-{
-	__u64 cnt = CC_LOST_CNT(st->lost) + 1;
-
-	ns += CC_LOST_NS(st->lost);
-	st->lost = CC_LOST(cnt < CC_LOST_CNT_MAX ? cnt : CC_LOST_CNT_MAX,
-			   ns < CC_LOST_NS_MAX ? ns : CC_LOST_NS_MAX);
-	cnt_add(CC_CNT_DROP_EPISODE, 1);
-}
-
 static __always_inline void episode_send(struct task_struct *p, struct task_state *st, __u64 wake,
 					 __u8 flags, __u64 now)
 {
 	struct cc_rec_episode *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 
-	st->seq++;
 	if (!e) {
+		cnt_add(CC_CNT_DROP_EPISODE, 1);
 		fold_lost(st, now - st->out);
 		return;
 	}
+	st->seq++;
 	if (wake)
 		flags |= (__u8)(st->waker_ctx << CC_EP_CTX_SHIFT);
 	rec_init(&e->h, sizeof(*e), CC_REC_EPISODE, flags, (__u16)st->nr, now);
@@ -136,6 +149,23 @@ static __always_inline void slow_in(struct task_struct *p, struct task_state *st
 	extra_send(p, st, c, false);
 }
 
+/* When a task whose wake was not shown to us was queued, by the scheduler's own note; the waker is
+ * not known. 0: no such note within the wait. */
+static __always_inline __u64 wake_unseen(struct task_struct *p, struct task_state *st,
+					 struct cpu_state *c, __u64 now)
+{
+	__u64 queued = p->sched_info.last_queued + c->clock_off;
+
+	if (!p->sched_info.last_queued || queued <= st->out || queued > now)
+		return 0;
+	st->waker_tid = 0;
+	st->waker_tgid = 0;
+	st->waker_ctx = CC_CTX_UNKNOWN;
+	st->wake_timer = 0;
+	st->wake = queued;
+	return queued;
+}
+
 static __always_inline void task_in(struct task_struct *p, struct cpu_state *c, __u64 now)
 {
 	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
@@ -146,11 +176,15 @@ static __always_inline void task_in(struct task_struct *p, struct cpu_state *c, 
 	if (!st)
 		return;
 	st->exec_in = ran_from;
-	if (!task_off(st)) { /* it went off before we saw it */
+	if (!task_off(st)) { /* it went off unseen, or before attach */
+		if (st->in)
+			fold_unseen(st, st->in, now);
 		st->in = now;
 		return;
 	}
 	wake = task_wake(st, st->in, &early);
+	if (!wake && !(st->now & CC_EP_PREEMPT))
+		wake = wake_unseen(p, st, c, now);
 	flags = (__u8)st->now | (early ? CC_EP_EARLY_WAKE : 0);
 	if (now < st->out || wake > now) { /* clocks of two CPUs may differ by some ns */
 		now = now < st->out ? st->out : now;

@@ -65,8 +65,8 @@ struct occupant {
 };
 
 struct cpu_state {
-	__u64 since;     /* the running task's in, any task */
-	__u64 clock_off; /* CLOCK_MONOTONIC - rq clock */
+	__u64 since;      /* the running task's in, any task */
+	__u64 clock_off;  /* CLOCK_MONOTONIC - rq clock */
 	__u64 slow;       /* the task just switched in has an EXTRA to tell: look at its storage */
 	__u64 hrtimer_fn; /* the expired timer's function while it runs; 0: none */
 	__u64 timer_fn;
@@ -75,6 +75,7 @@ struct cpu_state {
 	__u32 idx;
 	struct occupant hist[OCCUPANTS];
 	__u64 overlap[OCCUPANTS];     /* scratch of occupant_most() */
+	__u64 occupied_ns;            /* by occupant_most() */
 	char owner_comm[CC_COMM_LEN]; /* by owner_by_tid() */
 };
 
