@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From records through the engine to the rows: nginx/4245 serves requests on :8080, and some wait
- * for cart_mutex, which worker/4249 holds while it is in fsync. */
+/* From records through the engine to the rows. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,185 +8,21 @@
 #include "engine.h"
 #include "filter.h"
 #include "json.h"
+#include "shop_stream.h"
 #include "snapshot.h"
 
-enum { NGINX = 4245, WORKER = 4249, PID = 4242, SYS_FUTEX = 202, SYS_FSYNC = 74 };
-#define T0 CC_S(1000)
-
-static void put(struct engine *e, const void *rec)
+static int feed(void *ctx, const struct cc_rec *rec, size_t len)
 {
-	const struct cc_rec *h = rec;
-
-	cr_assert_eq(engine_feed(e, h, h->size), 0, "kind %u", h->kind);
+	return engine_feed(ctx, rec, len);
 }
 
-static void put_task(struct engine *e, uint32_t tid, const char *comm)
-{
-	struct cc_rec_open_task t = { .h = { .size = sizeof(t),
-					     .kind = CC_REC_OPEN_TASK,
-					     .flags = CC_TF_TRACED | CC_TF_ATTACH,
-					     .ts = T0 },
-				      .tid = tid,
-				      .tgid = PID,
-				      .start = 1,
-				      .seq = 1,
-				      .fd = -1,
-				      .last_in = T0 };
-
-	memcpy(t.comm, comm, strlen(comm));
-	put(e, &t);
-}
-
-static void put_tick(struct engine *e, cc_ns at, bool last)
-{
-	struct cc_rec_tick t = {
-		.h = { .size = sizeof(t), .kind = CC_REC_TICK, .flags = last, .ts = at },
-		.drained_to = at,
-		.realtime_ns = at + CC_S(86400ull * 19000),
-		.boottime_ns = at,
-		.interval_ns = CC_S(1)
-	};
-
-	put(e, &t);
-}
-
-static void put_stack(struct engine *e, uint64_t key, unsigned int flags, uint64_t ip0,
-		      uint64_t ip1)
-{
-	struct {
-		struct cc_rec_stack s;
-		uint64_t ip[2];
-	} r = { .s = { .h = { .size = 48,
-			      .kind = CC_REC_STACK,
-			      .flags = (uint8_t)(flags | CC_ST_COMPLETE),
-			      .aux = 2,
-			      .ts = T0 },
-		       .key = key,
-		       .tgid = flags & CC_ST_KERNEL ? 0 : PID },
-		.ip = { ip0, ip1 } };
-
-	put(e, &r);
-}
-
-static void put_name(struct engine *e, unsigned int what, uint32_t tgid, uint64_t id,
-		     const char *text, const char *module)
-{
-	struct {
-		struct cc_rec_name n;
-		char text[88];
-	} r = { .n = { .h = { .size = 128, .kind = CC_REC_NAME, .aux = (uint16_t)what, .ts = T0 },
-		       .id = id,
-		       .tgid = tgid,
-		       .len = { (uint16_t)strlen(text), (uint16_t)strlen(module) } } };
-
-	snprintf(r.text, sizeof(r.text), "%s%s", text, module);
-	put(e, &r);
-}
-
-/* An episode with its EXTRA. */
-static void put_wait(struct engine *e, uint32_t tid, uint32_t seq, cc_ns out, cc_ns wake, cc_ns in,
-		     int nr, uint32_t waker, unsigned int ctx, uint64_t ustack)
-{
-	bool futex = nr == SYS_FUTEX;
-	struct cc_rec_episode p = { .h = { .size = sizeof(p),
-					   .kind = CC_REC_EPISODE,
-					   .flags = (uint8_t)(ctx << CC_EP_CTX_SHIFT),
-					   .aux = (uint16_t)nr,
-					   .ts = in },
-				    .tid = tid,
-				    .seq = seq,
-				    .out = out,
-				    .wake = wake,
-				    .state = futex ? 1 : 2,
-				    .waker_tid = waker,
-				    .waker_tgid = waker ? PID : 0,
-				    .key = futex ? 0x5000 : 7 };
-	struct cc_rec_extra x = {
-		.h = { .size = sizeof(x), .kind = CC_REC_EXTRA, .aux = (uint16_t)nr, .ts = in },
-		.tid = tid,
-		.seq = seq,
-		.ustack = ustack,
-		.fd = futex ? -1 : 7,
-		.fd_kind = futex ? CC_FD_NONE : CC_FD_FILE
-	};
-
-	if (futex) {
-		x.h.flags = CC_EX_OWNER;
-		x.args[0] = x.uaddr = 0x5000;
-		x.owner = WORKER;
-		x.owner_tgid = PID;
-	}
-	put(e, &p);
-	put(e, &x);
-}
-
-static void put_req(struct engine *e, uint32_t ordinal, cc_ns start, cc_ns end)
-{
-	struct cc_rec_req r = { .h = { .size = sizeof(r),
-				       .kind = CC_REC_REQ,
-				       .aux = CC_END_NEXT,
-				       .ts = end + CC_MS(1) },
-				.cookie = 0x7f3a,
-				.ordinal = ordinal,
-				.arrival = start,
-				.first_recv = start,
-				.last_recv = start,
-				.first_send = end,
-				.last_send = end,
-				.recv_cnt = 1,
-				.send_cnt = 1,
-				.bytes_in = 100,
-				.bytes_out = 200,
-				.recv_tid = NGINX,
-				.send_tid = NGINX,
-				.tgid = PID,
-				.local_port = 8080,
-				.peer = { .family = 2, .port = 51122, .ip = { 10, 0, 0, 7 } },
-				.comm = "nginx" };
-
-	put(e, &r);
-}
-
-/* Request i of 20 starts at 200 * i ms: 2 ms of cpu; the last two wait 100 ms for the mutex
- * between, while the worker is in fsync for 90 of these. */
 static struct engine *shop(void)
 {
 	struct engine_opts o = { 0 };
 	struct engine *e;
 
 	cr_assert_eq(engine_new(&o, &e), 0);
-	struct cc_rec_target t = { .h = { .size = sizeof(t), .kind = CC_REC_TARGET, .ts = T0 },
-				   .tgid = PID,
-				   .start = 1,
-				   .comm = "nginx\x1b[31m" };
-
-	put(e, &t);
-	put_task(e, NGINX, "nginx");
-	put_task(e, WORKER, "worker");
-	put_stack(e, 11, 0, 0x100, 0x200);
-	put_stack(e, 12, 0, 0x300, 0x400);
-	put_name(e, CC_NAME_FRAME, PID, 0x100, "__lll_lock_wait+0x2c", "libc.so.6");
-	put_name(e, CC_NAME_FRAME, PID, 0x200, "cart_add+0x41", "app cart.c:88");
-	put_name(e, CC_NAME_FRAME, PID, 0x300, "fsync+0x14", "libc.so.6");
-	put_name(e, CC_NAME_FRAME, PID, 0x400, "cart_flush+0x9c", "app cart.c:131");
-	put_name(e, CC_NAME_ADDR, PID, 0x5000, "cart_mutex", "");
-	put_name(e, CC_NAME_NOTE, 0, 0, "a note", "");
-	uint32_t nginx_seq = 1, worker_seq = 1;
-
-	for (uint32_t i = 0; i < 20; i++) {
-		cc_ns start = T0 + CC_MS(200) * (i + 1);
-
-		if (i >= 18) {
-			put_wait(e, WORKER, worker_seq++, start + CC_MS(5), start + CC_MS(95),
-				 start + CC_MS(95), SYS_FSYNC, 0, CC_CTX_IRQ, 12);
-			put_wait(e, NGINX, nginx_seq++, start + CC_MS(1), start + CC_MS(101),
-				 start + CC_MS(101), SYS_FUTEX, WORKER, CC_CTX_TASK, 11);
-			put_req(e, i + 1, start, start + CC_MS(102));
-		} else {
-			put_req(e, i + 1, start, start + CC_MS(2));
-		}
-	}
-	put_tick(e, T0 + CC_S(5), true);
+	cr_assert_eq(shop_stream(feed, e), 0);
 	cr_assert_eq(engine_finish(e), 0);
 	return e;
 }
@@ -230,7 +65,7 @@ Test(snapshot, rows_names_and_sums)
 	cr_expect_eq(r->root.ns, CC_MS(90));
 	cr_expect_str_eq(STR(r->waker_text), "worker/4249");
 	cr_expect_str_eq(STR(r->holder_text), "worker/4249");
-	cr_expect_eq(r->holder.tid, WORKER);
+	cr_expect_eq(r->holder.tid, SHOP_WORKER);
 	cr_expect_not_null(strstr(STR(r->verdict),
 				  "lock 100.0 of 102.0 ms (98%): cart_mutex held by "
 				  "worker/4249, itself in disk fsync 90.0 ms"),
@@ -278,7 +113,7 @@ Test(snapshot, waits_slow_threads_and_verdict)
 				  "on cart_mutex, held by worker/4249 in disk fsync"),
 			   "%s", STR(s->verdict));
 	cr_assert_eq(s->thread_cnt, 2);
-	cr_expect_eq(s->threads[0].task.tid, NGINX);
+	cr_expect_eq(s->threads[0].task.tid, SHOP_NGINX);
 	cr_expect_eq(s->threads[0].requests, 20);
 	cc_ns busy = 0;
 
@@ -307,7 +142,7 @@ Test(snapshot, filter_sort_window_and_selection)
 	struct snapshot *s = look(e, &q);
 
 	cr_expect_eq(s->total_cnt, 20);
-	cr_expect_eq(s->match_cnt, 1, "request 19 runs at T0 + 3.8 s: 1003.8 s of the day");
+	cr_expect_eq(s->match_cnt, 1, "request 19 runs at SHOP_T0 + 3.8 s: 1003.8 s of the day");
 	cr_expect_eq(s->request_cnt, 1);
 	cr_expect_str_eq(STR(s->filter_text), "wait=lock site~cart at=00:16:43");
 	snapshot_free(s);
@@ -331,7 +166,7 @@ Test(snapshot, filter_sort_window_and_selection)
 	cr_expect_eq(s->request_cnt, 1);
 	cr_expect_eq(s->requests[0].id.ordinal, 1);
 	snapshot_free(s);
-	s = look(e, &(struct cc_query){ .only = { NGINX, 0, CC_REQID_TID } });
+	s = look(e, &(struct cc_query){ .only = { SHOP_NGINX, 0, CC_REQID_TID } });
 	cr_expect_eq(s->request_cnt, 20);
 	snapshot_free(s);
 
@@ -343,7 +178,8 @@ Test(snapshot, filter_sort_window_and_selection)
 	snapshot_free(s);
 
 	/* [4.0 s, 4.1 s): the last one ended at 4.102 s, the one before at 3.902 s */
-	s = look(e, &(struct cc_query){ .view_ns = T0 + CC_MS(4100), .window_ns = CC_MS(300) });
+	s = look(e,
+		 &(struct cc_query){ .view_ns = SHOP_T0 + CC_MS(4100), .window_ns = CC_MS(300) });
 	cr_expect_eq(s->total_cnt, 1);
 	cr_expect_eq(s->requests[0].id.ordinal, 19);
 	cr_expect_eq(s->window_ns, CC_MS(300));
