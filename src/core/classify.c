@@ -345,7 +345,8 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 	if (k.cls == WAIT_EPOLL || k.cls == WAIT_POLL || k.cls == WAIT_IO_URING ||
 	    sys_kind(c->machine, ep->syscall) == SYS_ACCEPT)
 		k.idle = IDLE_LOOP;
-	else if (k.cls == WAIT_COND || k.cls == WAIT_SEMA || k.cls == WAIT_IPC)
-		k.idle = IDLE_QUEUE;
+	else if (k.cls == WAIT_COND || k.cls == WAIT_SEMA || k.cls == WAIT_IPC ||
+		 k.cls == WAIT_NET_RECV || k.cls == WAIT_UNIX || k.cls == WAIT_PIPE)
+		k.idle = IDLE_WHEN_FREE;
 	return k;
 }

@@ -11,8 +11,8 @@
 /* Whether a thread that waits so has let go of what it worked on. */
 enum idle_kind {
 	IDLE_NO,
-	IDLE_QUEUE, /* an empty queue, or help: only what follows tells */
-	IDLE_LOOP,  /* event loop, accept */
+	IDLE_WHEN_FREE, /* a queue, a socket: idle when the request it touched last is over */
+	IDLE_LOOP,	/* event loop, accept */
 };
 
 struct wait_kind {

@@ -36,7 +36,6 @@ struct ident_seg { /* [lo, hi) of a request's time was with this task */
 	uint32_t task; /* index; UINT32_MAX: none */
 	enum seg_kind kind;
 	uint64_t evidence;
-	struct cc_reqid by; /* QUEUED */
 };
 
 struct seg_vec {
@@ -86,10 +85,16 @@ uint32_t wakes_lock_of(const struct engine *e, const struct task *t, const struc
 struct wait_kind engine_classify(const struct engine *e, const struct task *t,
 				 const struct episode *ep);
 
-/* The first idle wait that begins in [from, to); CC_NEVER: none. @queues: waits on queues count
- * even when the thread goes on with the same request after. */
-cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to,
-		       bool queues);
+/* @ep is a wait in which @t had let go of what it worked on. */
+bool owner_is_idle(const struct engine *e, const struct task *t, const struct episode *ep);
+
+/* When the first idle wait begins in [from, to); CC_NEVER: none. */
+cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to);
+
+/* The end of the last idle wait that was over at @at, and not before @lo; *ret_out: when it began.
+ * 0: none. */
+cc_ns owner_idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_ns at,
+		     cc_ns *ret_out);
 
 /* The request that @t touched last before @at, unless it was idle since; kind NONE: none.
  * *ret_since: when it touched. A server socket without a known request gives ordinal 0. */
@@ -160,6 +165,8 @@ void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_pi
 /* What task @ti did in [lo, hi), one deeper than @depth, as the explanation of a wait. */
 void walk_nest(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth, enum nest_kind kind,
 	       cc_ns handoff);
+/* Task @ti was busy in [lo, hi) while the request lay queued for it. */
+void walk_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi);
 /* Task @ti may be gone into. *ret_cycle: it may not, because it is being walked already. */
 bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle);
 

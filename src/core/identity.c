@@ -49,7 +49,7 @@ static int follow(struct finder *f, const struct chain *c)
 }
 
 /* Back over the thread's own operations on the request, up to one on another server socket. */
-static int own_run(struct finder *f, cc_ns *ret_foreign, struct cc_reqid *ret_foreign_id)
+static int own_run(struct finder *f, cc_ns *ret_foreign)
 {
 	const struct task *t = task_at(f, f->cur);
 	struct ident_seg s = {
@@ -68,7 +68,6 @@ static int own_run(struct finder *f, cc_ns *ret_foreign, struct cc_reqid *ret_fo
 			continue;
 		if (!is_ours(f, k)) {
 			*ret_foreign = k->t;
-			*ret_foreign_id = touch_id(k);
 			break;
 		}
 		run = k->t;
@@ -90,12 +89,40 @@ static const struct req_op *op_before(const struct finder *f, cc_ns at)
 	return i ? &f->r->ops.p[i - 1] : NULL;
 }
 
-/* No hand-over is known: it lay queued until this thread was free for it. */
-static int queued_since(struct finder *f, const struct req_op *z, cc_ns foreign,
-			struct cc_reqid foreign_id)
+#define HOLDERS_MAX 64 /* operations looked at for who let go last */
+
+/* The thread that let go of the request last, of those that touched it before @at; NULL: none did.
+ * *ret_let_go: when. */
+static const struct task *last_holder(const struct finder *f, cc_ns at, cc_ns *ret_let_go)
+{
+	uint32_t i = vec_lower_bound(&f->r->ops, t, at), looked = 0;
+	const struct task *last = NULL;
+
+	for (*ret_let_go = 0; i-- > 0 && looked < HOLDERS_MAX; looked++) {
+		const struct req_op *op = &f->r->ops.p[i];
+		const struct task *t = op->tid ? tasks_find(&f->e->tasks, op->tid, op->t) : NULL;
+		cc_ns let_go;
+
+		if (!t)
+			continue;
+		let_go = owner_let_go(f->e, t, f->r->pub.id, op->t, f->r->pub.end);
+		/* what it did after it was last seen nobody knows */
+		let_go = CC_MIN(let_go, CC_MAX(t->alive, op->t));
+		if (last && let_go <= *ret_let_go)
+			continue;
+		last = t;
+		*ret_let_go = let_go;
+	}
+	return last;
+}
+
+/* No hand-over is known: it lay queued until this thread was free for it, or, when this thread
+ * touched it before, its time is an event loop's. */
+static int queued_since(struct finder *f, cc_ns foreign)
 {
 	const struct task *t = task_at(f, f->cur), *holder;
-	cc_ns idle = last_idle_end(f, t, f->t, f->first), since, let_go = f->first;
+	cc_ns began, let_go, idle = owner_idle_end(f->e, t, f->first, f->t, &began);
+	cc_ns free = CC_MIN(CC_MAX(foreign, idle), f->t);
 	struct ident_seg held = {
 		.hi = f->t,
 		.task = f->cur,
@@ -104,37 +131,36 @@ static int queued_since(struct finder *f, const struct req_op *z, cc_ns foreign,
 	};
 	struct ident_seg before = {
 		.task = f->cur,
-		.kind = z ? SEG_QUEUED : SEG_NO_IDENTITY,
-		.evidence = z ? CC_EV_BIT(QUEUE_INFERRED) : CC_EV_BIT(NO_IDENTITY),
+		.kind = SEG_QUEUED,
+		.evidence = CC_EV_BIT(QUEUE_INFERRED),
 	};
 	int err;
 
-	holder = z ? tasks_find(&f->e->tasks, z->tid, z->t) : NULL;
-	if (holder) {
-		let_go = owner_let_go(f->e, holder, f->r->pub.id, z->t, f->t);
-		/* what it did after it was last seen nobody knows */
-		let_go = CC_MIN(let_go, CC_MAX(holder->alive, z->t));
-	}
-	since = CC_MAX(foreign, idle);
-	if (!z && !since)
-		since = f->t; /* nothing says since when */
-	held.lo = CC_MIN(CC_MAX(since, let_go), f->t);
-	before.lo = let_go;
-	before.hi = held.lo;
-	if (foreign && foreign >= idle && foreign_id.ordinal)
-		before.by = foreign_id;
-	err = add_seg(f, held) ?: add_seg(f, before);
-	f->t = CC_MIN(held.lo, let_go);
-	if (holder)
+	holder = last_holder(f, free > f->first ? free : f->t, &let_go);
+	if (!holder) {
+		held.lo = free > f->first ? free : f->t; /* else nothing says since when */
+		before.kind = SEG_NO_IDENTITY;
+		before.evidence = CC_EV_BIT(NO_IDENTITY);
+		let_go = f->first;
+	} else {
+		held.lo = free > f->first ? free : CC_MIN(let_go, f->t);
+		if (holder == t) {
+			before.kind = SEG_SPLIT;
+			before.evidence = CC_EV_BIT(SOCKET);
+		}
 		f->cur = index_of(f, holder);
-	return err;
+	}
+	before.lo = CC_MIN(let_go, held.lo);
+	before.hi = held.lo;
+	f->t = before.lo;
+	err = add_seg(f, held);
+	return err ? err : add_seg(f, before);
 }
 
 /* One step back from f->t, before which f->cur is not known to have held the request. */
-static int step_back(struct finder *f, cc_ns foreign, struct cc_reqid foreign_id)
+static int step_back(struct finder *f, cc_ns foreign)
 {
 	const struct task *t = task_at(f, f->cur);
-	const struct req_op *z = op_before(f, f->t);
 	struct chain c = { .cnt = 1 };
 	cc_ns wake;
 
@@ -159,19 +185,7 @@ static int step_back(struct finder *f, cc_ns foreign, struct cc_reqid foreign_id
 		memmove(&c.v[0], &c.v[1], --c.cnt * sizeof(c.v[0]));
 		return err ? err : follow(f, &c);
 	}
-	if (z && tasks_find(&f->e->tasks, z->tid, z->t) == t) {
-		struct ident_seg s = {
-			.lo = z->t,
-			.hi = f->t,
-			.task = f->cur,
-			.kind = SEG_SPLIT,
-			.evidence = CC_EV_BIT(SOCKET),
-		};
-
-		f->t = z->t;
-		return add_seg(f, s);
-	}
-	return queued_since(f, z, foreign, foreign_id);
+	return queued_since(f, foreign);
 }
 
 /* The one task that @holder woke after @from and that did nothing else since: it has the work of a
@@ -189,7 +203,7 @@ static bool woken_holder(struct finder *f, uint32_t holder, cc_ns from, cc_ns le
 
 		if (!ep || engine_classify(f->e, t, ep).is_lock || index_of(f, t) == holder)
 			continue;
-		if (owner_first_idle(f->e, t, g[i].t, f->t, true) < f->t ||
+		if (owner_first_idle(f->e, t, g[i].t, f->t) < f->t ||
 		    owner_let_go(f->e, t, f->r->pub.id, g[i].t, f->t) < f->t)
 			continue;
 		*ret_many = *ret_wake && *ret_task != index_of(f, t);
@@ -290,12 +304,11 @@ static int find_back(struct finder *f)
 				  .evidence = CC_EV_BIT(NO_IDENTITY) };
 
 	for (uint32_t steps = 0; f->t > f->first && steps < STEPS_MAX; steps++) {
-		struct cc_reqid foreign_id = { 0 };
 		cc_ns foreign;
-		int err = own_run(f, &foreign, &foreign_id);
+		int err = own_run(f, &foreign);
 
 		if (!err && f->t > f->first)
-			err = step_back(f, foreign, foreign_id);
+			err = step_back(f, foreign);
 		if (err)
 			return err;
 	}

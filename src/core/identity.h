@@ -46,9 +46,6 @@ static inline bool is_ours(const struct finder *f, const struct sock_touch *s)
 	return touch_is_server(s) && cc_reqid_eq(touch_id(s), f->r->pub.id);
 }
 
-/* The end of the last idle wait of @t that was over at @at, not before @not_before; 0: none. */
-cc_ns last_idle_end(const struct finder *f, const struct task *t, cc_ns at, cc_ns not_before);
-
 /* The earliest wait of @t that ended in (lo, at] by a task that held the request: how that one did
  * is added to @c. */
 bool chain_handed(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, uint32_t hops,

@@ -17,20 +17,6 @@ static cc_ns last_foreign(const struct finder *f, const struct task *t, cc_ns at
 	return 0;
 }
 
-cc_ns last_idle_end(const struct finder *f, const struct task *t, cc_ns at, cc_ns not_before)
-{
-	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0;) {
-		const struct episode *ep = &t->eps.p[i];
-		cc_ns end = ep_blocked_end(ep);
-
-		if (end < not_before)
-			break;
-		if (end <= at && ep_blocked(ep) && engine_classify(f->e, t, ep).idle != IDLE_NO)
-			return end;
-	}
-	return 0;
-}
-
 static bool chain_of(struct finder *f, const struct task *t, cc_ns at, uint32_t hops,
 		     struct chain *c);
 
@@ -81,11 +67,12 @@ static bool chain_of(struct finder *f, const struct task *t, cc_ns at, uint32_t 
 {
 	struct link *l = &c->v[c->cnt];
 	struct cc_reqid owner, ignored;
-	cc_ns since, lo, idle;
+	cc_ns since, lo, idle, began;
 
 	if (c->cnt >= ARRAY_SIZE(c->v) || at < f->first)
 		return false;
 	*l = (struct link){ .task = index_of(f, t), .kind = LINK_TOUCH };
+	f->r->leaned |= 1ull << (t->tid % 64);
 	owner = owner_at(f->e, t, at, &since);
 	if (cc_reqid_eq(owner, f->r->pub.id)) {
 		c->cnt++;
@@ -101,7 +88,7 @@ static bool chain_of(struct finder *f, const struct task *t, cc_ns at, uint32_t 
 	/* handed to it by a wake, and it did nothing else and was not idle since */
 	l->kind = LINK_WOKEN;
 	lo = CC_MAX(f->first - 1, last_foreign(f, t, at + 1, &ignored));
-	idle = last_idle_end(f, t, at, lo);
+	idle = owner_idle_end(f->e, t, lo, at, &began);
 	if (idle)
 		lo = CC_MAX(lo, idle - 1); /* the idle wait itself may have been ended by it */
 	if (chain_handed(f, t, lo, at, hops + 1, &l->from, c))

@@ -9,24 +9,6 @@ struct helper { /* task @ti, for whose work another one waits until @hi */
 	struct cc_reqid serving; /* the request of the one that waits */
 };
 
-/* The end of the idle wait of @t that was over last at @at; *ret_out: when it began. 0: none. */
-static cc_ns idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_ns at,
-		      cc_ns *ret_out)
-{
-	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0;) {
-		const struct episode *ep = &t->eps.p[i];
-		cc_ns end = ep_blocked_end(ep);
-
-		if (end <= lo)
-			return 0;
-		if (end <= at && ep_blocked(ep) && engine_classify(e, t, ep).idle != IDLE_NO) {
-			*ret_out = ep->out;
-			return end;
-		}
-	}
-	return 0;
-}
-
 /* The request whose holder waited for the work that this wake ended; kind NONE: none. */
 static struct cc_reqid wake_served(const struct engine *e, const struct given_wake *g)
 {
@@ -46,7 +28,7 @@ static struct cc_reqid by_wakes(const struct helper *h, cc_ns at, cc_ns *start)
 	struct engine *e = h->w->e;
 	struct task *t = &e->tasks.v.p[h->ti];
 	struct cc_reqid none = { 0 }, id = none;
-	cc_ns idle_out = 0, idle = idle_end(e, t, h->lo, at, &idle_out);
+	cc_ns idle_out = 0, idle = owner_idle_end(e, t, h->lo, at, &idle_out);
 	const struct given_wake *g;
 	uint32_t cnt, i = 0;
 
@@ -61,7 +43,7 @@ static struct cc_reqid by_wakes(const struct helper *h, cc_ns at, cc_ns *start)
 			*start = CC_MAX(*start, g[i].t);
 	for (; i < cnt && id.kind == CC_REQID_NONE; i++) {
 		id = wake_served(e, &g[i]);
-		if (id.kind != CC_REQID_NONE && owner_first_idle(e, t, at, g[i].t, true) < g[i].t)
+		if (id.kind != CC_REQID_NONE && owner_first_idle(e, t, at, g[i].t) < g[i].t)
 			return none; /* what it did before it was idle nothing tells */
 	}
 	return id;
@@ -77,22 +59,44 @@ static void emit_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_
 	walk_emit(w, &p);
 }
 
+/* The request that the helper worked for right before @at; kind NONE: not known. *ret_start: since
+ * when that is the answer. */
+static struct cc_reqid served_before(const struct helper *h, cc_ns at, cc_ns *ret_start)
+{
+	const struct task *t = &h->w->e->tasks.v.p[h->ti];
+	struct cc_reqid id = owner_serving(h->w->e, t, at, h->lo, ret_start);
+
+	if (id.kind == CC_REQID_NONE && t->given.cnt)
+		id = by_wakes(h, at, ret_start);
+	*ret_start = CC_MAX(*ret_start, h->lo);
+	return id;
+}
+
 /* A helper that served another request meanwhile was busy, not helping. */
 static void nest_help(struct helper *h, uint16_t depth)
 {
 	struct walk *w = h->w;
-	const struct task *t = &w->e->tasks.v.p[h->ti];
 
 	for (cc_ns at = h->hi, start; at > h->lo && !w->err; at = start) {
-		struct cc_reqid id = owner_serving(w->e, t, at, h->lo, &start);
+		struct cc_reqid id = served_before(h, at, &start);
 
-		if (id.kind == CC_REQID_NONE && t->given.cnt)
-			id = by_wakes(h, at, &start);
-		start = CC_MAX(start, h->lo);
 		if (id.kind != CC_REQID_NONE && !cc_reqid_eq(id, h->serving))
 			emit_queued(w, h->ti, start, at, depth, id);
 		else
 			walk_span(w, h->ti, start, at, at == h->hi, depth);
+	}
+}
+
+void walk_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi)
+{
+	struct helper h = { .w = w, .ti = ti, .lo = lo, .hi = hi, .serving = w->serving };
+
+	for (cc_ns at = hi, start; at > lo && !w->err; at = start) {
+		struct cc_reqid id = served_before(&h, at, &start);
+
+		if (cc_reqid_eq(id, w->serving))
+			id = (struct cc_reqid){ 0 };
+		emit_queued(w, ti, start, at, 0, id);
 	}
 }
 
@@ -106,7 +110,7 @@ static void nest_lock(struct helper *h, uint16_t depth)
 		struct cc_reqid id = owner_serving(w->e, t, at, h->lo, &start);
 
 		start = CC_MAX(start, h->lo);
-		w->serving = id;
+		w->serving = id.kind != CC_REQID_NONE ? id : h->serving;
 		w->blame = cc_reqid_eq(id, w->r->pub.id) ? (struct cc_reqid){ 0 } : id;
 		walk_span(w, h->ti, start, at, at == h->hi, depth);
 	}

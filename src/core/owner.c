@@ -16,44 +16,59 @@ static bool says_owner(const struct engine *e, const struct sock_touch *s)
 	return s->cookie && requests_link_agreed(&e->reqs, touch_id(s), s->socket);
 }
 
-/* The wait on a queue that begins at @at is for the request in hand: the thread's operations
- * before and after it are of one request. */
-static bool same_after(const struct engine *e, const struct task *t, cc_ns at)
+/* The request that @t touched last at @at or before is over, or it touched none. */
+static bool is_free(const struct engine *e, const struct task *t, cc_ns at)
 {
-	uint32_t i = vec_lower_bound(&t->touches, t, at), before = i;
+	uint32_t i = vec_lower_bound(&t->touches, t, at + 1);
+	const struct req *r;
 
-	while (i < t->touches.cnt && !says_owner(e, &t->touches.p[i]))
-		i++;
-	while (before > 0 && !says_owner(e, &t->touches.p[before - 1]))
-		before--;
-	return i < t->touches.cnt && before > 0 &&
-	       cc_reqid_eq(touch_id(&t->touches.p[i]), touch_id(&t->touches.p[before - 1]));
+	while (i > 0 && !says_owner(e, &t->touches.p[i - 1]))
+		i--;
+	if (!i)
+		return true;
+	r = requests_find(&e->reqs, touch_id(&t->touches.p[i - 1]));
+	return !r || (r->told && r->pub.end <= at);
 }
 
-cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to,
-		       bool queues)
+bool owner_is_idle(const struct engine *e, const struct task *t, const struct episode *ep)
+{
+	enum idle_kind idle;
+
+	if (!ep_blocked(ep))
+		return false;
+	idle = engine_classify(e, t, ep).idle;
+	return idle == IDLE_LOOP || (idle == IDLE_WHEN_FREE && is_free(e, t, ep->out));
+}
+
+cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to)
 {
 	for (uint32_t i = vec_lower_bound(&t->eps, out, from); i < t->eps.cnt; i++) {
-		const struct episode *ep = &t->eps.p[i];
-		enum idle_kind idle;
-
-		if (ep->out >= to)
+		if (t->eps.p[i].out >= to)
 			return CC_NEVER;
-		if (!ep_blocked(ep))
-			continue;
-		idle = engine_classify(e, t, ep).idle;
-		if (idle == IDLE_LOOP ||
-		    (idle == IDLE_QUEUE && (queues || !same_after(e, t, ep->out))))
-			return ep->out;
+		if (owner_is_idle(e, t, &t->eps.p[i]))
+			return t->eps.p[i].out;
 	}
 	if (t->open.now && t->open.out && t->open.out >= from && t->open.out < to &&
-	    ep_blocked(&t->open.ep)) {
-		enum idle_kind idle = engine_classify(e, t, &t->open.ep).idle;
-
-		if (idle == IDLE_LOOP || (idle == IDLE_QUEUE && queues))
-			return t->open.out;
-	}
+	    owner_is_idle(e, t, &t->open.ep))
+		return t->open.out;
 	return CC_NEVER;
+}
+
+cc_ns owner_idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_ns at,
+		     cc_ns *ret_out)
+{
+	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0;) {
+		const struct episode *ep = &t->eps.p[i];
+		cc_ns end = ep_blocked_end(ep);
+
+		if (end < lo)
+			return 0;
+		if (end <= at && owner_is_idle(e, t, ep)) {
+			*ret_out = ep->out;
+			return end;
+		}
+	}
+	return 0;
 }
 
 /* By what it touched before @touched_to, unless an idle wait began since and before @idle_to. */
@@ -71,7 +86,7 @@ static struct cc_reqid owner_by(const struct engine *e, const struct task *t, cc
 		return none;
 	s = &t->touches.p[i - 1];
 	*ret_since = s->t;
-	return owner_first_idle(e, t, s->t, idle_to, false) < idle_to ? none : touch_id(s);
+	return owner_first_idle(e, t, s->t, idle_to) < idle_to ? none : touch_id(s);
 }
 
 struct cc_reqid owner_before(const struct engine *e, const struct task *t, cc_ns at,
@@ -100,7 +115,7 @@ cc_ns owner_let_go(const struct engine *e, const struct task *t, struct cc_reqid
 			break;
 		}
 	}
-	return CC_MIN(end, owner_first_idle(e, t, at, end, false));
+	return CC_MIN(end, owner_first_idle(e, t, at, end));
 }
 
 /* A hold of the task that made @t: what a new task works for until it does something of its own. */

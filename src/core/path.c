@@ -164,9 +164,8 @@ static void walk_seg(struct walk *w, const struct ident_seg *s)
 		split_span(w, s);
 		return;
 	case SEG_QUEUED:
-		p.cls = WAIT_QUEUED;
-		p.by_request = s->by;
-		break;
+		walk_queued(w, s->task, s->lo, s->hi);
+		return;
 	case SEG_NO_IDENTITY:
 		break;
 	case SEG_AMBIGUOUS:
@@ -195,7 +194,7 @@ int path_of_request(struct engine *e, struct req *r, const struct ident_seg *seg
 		r->pub.tgid = e->tasks.v.p[segs[0].task].tgid;
 	}
 	err = walk_end(&w, r->pub.start, r->pub.end);
-	r->leaned = w.leaned;
+	r->leaned |= w.leaned;
 	return err ? err : keep_path(e, &r->pub, &w.out);
 }
 

@@ -26,6 +26,7 @@ struct req {
 	bool told;              /* a REQ came */
 	bool open;              /* an OPEN_REQ came, no REQ yet */
 	bool computed;          /* has the path of what is told now */
+	bool due;               /* is being worked out */
 	cc_ns seen;             /* ts of its last record */
 	uint64_t leaned;        /* threads whose operations its path leans on: bit tid % 64 */
 	VEC(struct req_op) ops; /* by t */
@@ -51,8 +52,8 @@ struct sock {
 	uint32_t next_ports;    /* 1 + index of another with the same ports */
 };
 
-struct req_news { /* an operation told after the time it lies in was worked out */
-	cc_ns t;
+struct req_news { /* work of a thread in [from, to] that was told after that was worked out */
+	cc_ns from, to;
 	uint32_t tid;
 };
 

@@ -8,14 +8,28 @@
 
 #define STALE_TICKS 3 /* an open request not told again for so long is gone: its REQ was lost */
 
-/* Operations that were told late: paths that leaned on these threads then are worked out again. */
+/* What a thread touched is its owner until it touches something else. */
+static cc_ns matters_until(const struct engine *e, const struct req_news *n)
+{
+	const struct task *t = tasks_find(&e->tasks, n->tid, n->to);
+	uint32_t i;
+
+	if (!t)
+		return n->to;
+	i = vec_lower_bound(&t->touches, t, n->to + 1);
+	return i < t->touches.cnt ? t->touches.p[i].t : CC_NEVER;
+}
+
+/* Work that was told late: paths that leaned on these threads then are worked out again. */
 static void forget_leaning(struct engine *e)
 {
 	struct requests *rs = &e->reqs;
 	cc_ns first = CC_NEVER;
 
-	for (uint32_t i = 0; i < rs->news.cnt; i++)
-		first = CC_MIN(first, rs->news.p[i].t);
+	for (uint32_t i = 0; i < rs->news.cnt; i++) {
+		rs->news.p[i].to = matters_until(e, &rs->news.p[i]);
+		first = CC_MIN(first, rs->news.p[i].from);
+	}
 	for (uint32_t i = 0; i < rs->v.cnt && rs->news.cnt; i++) {
 		struct req *r = rs->v.p[i];
 
@@ -24,12 +38,28 @@ static void forget_leaning(struct engine *e)
 		for (uint32_t j = 0; j < rs->news.cnt && r->computed; j++) {
 			const struct req_news *n = &rs->news.p[j];
 
-			if (n->t > r->pub.start && n->t <= r->pub.end &&
+			if (n->from <= r->pub.end && n->to >= r->pub.start &&
 			    r->leaned >> (n->tid % 64) & 1)
 				r->computed = false;
 		}
 	}
 	rs->news.cnt = 0;
+}
+
+/* A request told now may have had holders that never touched it, in a time worked out before. */
+static int add_holders(struct engine *e, const struct req *r)
+{
+	struct requests *rs = &e->reqs;
+
+	if (!r->told || r->pub.start >= rs->worked_to)
+		return 0;
+	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
+		if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
+			return -ENOMEM;
+		rs->news.p[rs->news.cnt++] = (struct req_news){ r->pub.start, r->pub.end,
+								e->tasks.v.p[r->held_by.p[i]].tid };
+	}
+	return 0;
 }
 
 static bool is_due(const struct req *r, cc_ns to, cc_ns now)
@@ -49,41 +79,66 @@ static bool is_sampled(const struct engine *e, const struct req *r)
 struct due { /* a request to work out, and its segments in e->segs */
 	uint32_t slot, first, cnt;
 };
+struct due_vec {
+	struct due *p;
+	uint32_t cnt, cap;
+};
 
-int work_paths(struct engine *e, cc_ns to, cc_ns now)
+/* Finds out who worked for each request that is due and not among the first @done of @due. */
+static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns to, cc_ns now)
 {
-	VEC(struct due) due = { NULL, 0, 0 };
 	struct requests *rs = &e->reqs;
-	int err = 0;
 
-	forget_leaning(e);
-	e->segs.cnt = 0;
-	/* who worked for which request must be known of all before one is walked */
-	for (uint32_t i = 0; i < rs->v.cnt && !err; i++) {
+	for (uint32_t i = 0; i < rs->v.cnt; i++) {
 		struct req *r = rs->v.p[i];
+		struct due *d;
+		int err;
 
 		if (!r || r->pub.id.kind != CC_REQID_SOCK || !is_due(r, to, now))
 			continue;
+		if (done && r->due)
+			continue;
 		if (!r->told)
 			r->pub.end = CC_MAX(r->pub.start, now);
-		err = vec_reserve(&e->mem, &due, due.cnt + 1);
-		if (err)
-			break;
-		due.p[due.cnt].slot = i;
-		due.p[due.cnt].first = e->segs.cnt;
+		if (vec_reserve(&e->mem, due, due->cnt + 1))
+			return -ENOMEM;
+		d = &due->p[due->cnt++];
+		*d = (struct due){ .slot = i, .first = e->segs.cnt };
+		r->due = true;
+		r->leaned = 0;
 		err = identity_find(e, r);
-		due.p[due.cnt].cnt = e->segs.cnt - due.p[due.cnt].first;
-		due.cnt++;
+		d->cnt = e->segs.cnt - d->first;
+		if (!err)
+			err = add_holders(e, r);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int work_paths(struct engine *e, cc_ns to, cc_ns now)
+{
+	struct due_vec due = { 0 };
+	int err;
+
+	e->segs.cnt = 0;
+	/* who worked for which request must be known of all before one is walked */
+	err = identify(e, &due, 0, to, now);
+	if (!err && e->reqs.news.cnt) {
+		forget_leaning(e);
+		err = identify(e, &due, due.cnt, to, now);
+		e->reqs.news.cnt = 0;
 	}
 	for (uint32_t i = 0; i < due.cnt && !err; i++) {
-		struct req *r = rs->v.p[due.p[i].slot];
+		struct req *r = e->reqs.v.p[due.p[i].slot];
 
 		if (is_sampled(e, r))
 			err = path_of_request(e, r, e->segs.p + due.p[i].first, due.p[i].cnt);
 		r->computed = r->told;
+		r->due = false;
 	}
 	vec_done(&e->mem, &due);
-	rs->worked_to = CC_MAX(rs->worked_to, to);
+	e->reqs.worked_to = CC_MAX(e->reqs.worked_to, to);
 	return err;
 }
 
