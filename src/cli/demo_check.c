@@ -14,6 +14,7 @@
 
 #define CHECK_DUR CC_S(55)
 #define SLOT_MIN CC_MS(500)
+#define RING_BYTES (32ull << 20)
 #define SETTLE CC_MS(300) /* before the load, and for the last answers after it */
 
 static int step_for(struct collect *c, cc_ns ns)
@@ -82,12 +83,18 @@ static void print_scores(const struct snapshot *s, const struct demo_score *scor
 	}
 }
 
-static uint64_t drops(const struct engine_stats *st)
+/* Records lost, by kind; prints those that are not 0. */
+static uint64_t print_drops(const struct engine_stats *st)
 {
-	uint64_t n = st->lost_cnt;
-	for (int i = CC_CNT_DROP_EPISODE; i <= CC_CNT_DROP_SNAP; i++)
-		n += st->counter[i];
-	return n;
+	static const char *const kinds[] = { "EPISODE", "EXTRA", "REQ", "TASK", "SOCKOP", "SNAP" };
+	uint64_t sum = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		uint64_t n = st->counter[CC_CNT_DROP_EPISODE + i];
+		sum += n;
+		if (n)
+			printf("%" PRIu64 " %s records dropped, ", n, kinds[i]);
+	}
+	return sum;
 }
 
 static enum cli_exit judge(const struct demo_shared *log, const struct snapshot *s)
@@ -99,12 +106,12 @@ static enum cli_exit judge(const struct demo_shared *log, const struct snapshot 
 				err == -EOVERFLOW ? "the run was too long for the demo's log"
 						  : strerror(-err));
 	print_scores(s, score);
-	uint64_t lost = drops(&s->stats);
 	uint32_t bad = 0;
 	for (int i = 0; i < DEMO_CAUSE_CNT; i++)
 		bad += !demo_score_ok(&score[i]);
-	printf("%" PRIu64 " events, %" PRIu64 " dropped, %" PRIu64 " evicted; ", s->stats.events,
-	       lost, s->stats.evicted);
+	printf("%" PRIu64 " events, ", s->stats.events);
+	uint64_t lost = print_drops(&s->stats) + s->stats.lost_cnt;
+	printf("%" PRIu64 " lost, %" PRIu64 " evicted; ", s->stats.lost_cnt, s->stats.evicted);
 	if (!bad && !lost)
 		puts("every cause is right");
 	else
@@ -115,7 +122,7 @@ static enum cli_exit judge(const struct demo_shared *log, const struct snapshot 
 
 static enum cli_exit judge_collected(const struct demo_shared *log, struct collect *c)
 {
-	const struct cc_query all = { .max_rows = DEMO_REQS_MAX };
+	const struct cc_query all = { .max_rows = DEMO_REQS_MAX, .max_pieces = UINT32_MAX };
 	struct snapshot *s;
 	int err = collect_snapshot(c, &all, &s);
 	if (err)
@@ -131,6 +138,8 @@ static enum cli_exit check_demo(struct cli_opts *o, struct demo *demo, int stop_
 	struct collect *c;
 	o->pids[0] = (uint32_t)atomic_load(&demo_log(demo)->server_pid);
 	o->pid_cnt = 1;
+	/* a machine too busy to drain in time must not hide what the answers are */
+	o->ring_bytes = CC_MAX(o->ring_bytes, RING_BYTES);
 	enum cli_exit code = tracing_open(o, &co);
 	if (!code)
 		code = recording_open(o->record, &co.writer);

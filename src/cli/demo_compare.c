@@ -179,21 +179,26 @@ static void vote_holder(const struct judge *j, const struct demo_req *r, const s
 		vote(v, h->tid == p->p.holder_tid, overlap(h, p->p.start, p->p.end));
 }
 
-/* The same with requests: those that the thread which then answered this one served before it. */
+/* In the way is the request whose end let this one go on: of those that the thread which answered
+ * this one served during the wait, the last. */
 static void vote_request(const struct judge *j, const struct demo_req *r,
 			 const struct snap_piece *p, struct votes *v)
 {
 	struct snap_request key = { .id = p->p.by_request };
 	const struct snap_request *by = find_request(j->by_id, j->s->request_cnt, &key, cmp_id);
-	const struct demo_hold *h;
+	const struct demo_hold *h, *last = NULL;
 	FOR_EACH_HOLD(j, h, r->cause, p->p.start, p->p.end)
 	{
-		if (h->tid != r->tid || (h->peer_port == r->peer_port && h->ordinal == r->ordinal))
-			continue;
-		bool right = by && by->rec.local_port == r->local_port &&
-			     by->rec.peer.port == h->peer_port && by->id.ordinal == h->ordinal;
-		vote(v, right, overlap(h, p->p.start, p->p.end));
+		if (h->tid == r->tid && overlap(h, p->p.start, p->p.end) &&
+		    !(h->peer_port == r->peer_port && h->ordinal == r->ordinal))
+			last = h;
 	}
+	if (last)
+		vote(v,
+		     by && by->rec.local_port == r->local_port &&
+			     by->rec.peer.port == last->peer_port &&
+			     by->id.ordinal == last->ordinal,
+		     p->p.end - p->p.start);
 }
 
 static bool names_port(const char *text, uint16_t port)

@@ -41,7 +41,7 @@ struct demo_req {
 	cc_ns sent;                 /* the client's send began */
 	cc_ns start, end;           /* received; answered */
 	cc_ns wait_start, wait_end; /* the span in which the cause worked */
-	cc_ns wait_ns; /* ns of it that are the cause's: not waiting for a CPU, not running */
+	cc_ns wait_ns; /* the cause's: by its kind, time off the CPU, on it, or queued for it */
 };
 
 /* Somebody had what others wanted: a lock, a worker, the event loop, the CPU. */
@@ -65,6 +65,7 @@ struct demo_shared {
 	int file_fd;        /* unlinked file that is synced; -1: no disk found */
 	uint32_t fsync_cnt; /* syncs that take about 8 ms here */
 	atomic_int server_pid, upstream_pid, load_pid, hog_pid;
+	atomic_bool started;   /* the pids above are set */
 	atomic_bool go;        /* the load may begin */
 	atomic_bool load_done; /* one round of all causes is over */
 	atomic_bool hog_on;
@@ -92,6 +93,10 @@ struct demo_usage demo_meter_read(const struct demo_meter *m);
 
 /* ns between @a and @b neither running nor runnable. */
 cc_ns demo_off_ns(const struct demo_usage *a, const struct demo_usage *b);
+
+/* Writes one part of the journal at @at. Few and large syncs wait for the disk, not for CPUs. */
+#define DEMO_JOURNAL_BYTES (1 << 20)
+bool demo_journal_write(int fd, off_t at);
 
 cc_ns demo_now(void);
 void demo_sleep(cc_ns ns);

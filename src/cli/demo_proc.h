@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* demo_proc: the demo's processes: a shop server with one port per cause, the stock service it
  * calls, a backup job that hogs one CPU, and the customers that drive it all. They are forked
- * before anything else is started, have their own process group and end with criticast. */
+ * before anything else is started, have their own session and end with criticast. */
 #ifndef CC_DEMO_PROC_H
 #define CC_DEMO_PROC_H
 

@@ -29,12 +29,15 @@ static void *serve_connection(void *arg)
 	demo_meter_open(&c->meter);
 	if (s->begin)
 		s->begin(c);
+	struct demo_usage idle = demo_meter_read(&c->meter);
 	while (demo_take(c->fd, &m)) {
 		c->ordinal++;
 		struct demo_req r = demo_req_begin(c, &m);
+		c->woken_ns = CC_MIN(demo_meter_read(&c->meter).runq - idle.runq, r.start - r.sent);
 		if (!s->handle(c, &m, &r))
 			break;
-		r.end = demo_now();
+		idle = demo_meter_read(&c->meter);
+		r.end = idle.now;
 		demo_log_req(c->sh, &r);
 	}
 	demo_meter_close(&c->meter);
