@@ -29,6 +29,7 @@ $(O)/tests/%: $(O)/tests/%.o $(LIBS_OURS)
 TEST_SCRIPTS := $(sort $(wildcard tests/oracle/*.test tests/tui/*.test tests/cli/*.test tests/live/*.test))
 TSAN_PROGS := $(patsubst tests/tsan/%.c,$(O)/tests/tsan/%,$(wildcard tests/tsan/*.c))
 
+.PRECIOUS: $(O)/tests/%.o
 .PHONY: test test-deps test-run test-build check-asan check-tsan
 test-deps:
 	$(Q)scripts/deps test

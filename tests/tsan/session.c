@@ -90,7 +90,9 @@ static void hasty_user(struct session *s, int steps, unsigned int *snaps, unsign
 		if (session_tui_ops.command(s, &cmd))
 			(*broken)++;
 		struct pollfd p = { .fd = session_event_fd(s), .events = POLLIN };
-		poll(&p, 1, 5);
+		uint64_t news;
+		if (poll(&p, 1, 5) == 1 && read(p.fd, &news, sizeof(news)) < 0)
+			(*broken)++;
 		struct snapshot *snap = session_tui_ops.take(s);
 		if (!snap)
 			continue;
