@@ -62,20 +62,22 @@ enum {                        /* req_state.pend_flags */
 };
 
 struct req_state {
-	/* data that came and was not read yet; written by the softirq */
+	/* The first 64 bytes are all that a softirq touches. Data that came and was not read yet:
+	 */
 	__u64 pend_first, pend_last; /* first and last arrival; first 0: none */
 	__u32 pend_seq;              /* TCP: rcv_nxt at pend_last */
 	__u32 pend_flags;            /* RQ_P_* */
 
 	/* the connection */
-	__u64 cookie, netns;
-	__u64 last_recv_op;          /* when the socket was last read from, for whichever request */
 	__u32 conn;                  /* RQ_C_* */
 	__u32 owner;                 /* tgid that last worked on it: known to be a target */
 	__u32 copied_seq, write_seq; /* TCP: as of the last operation we saw */
-	__u16 local_port;
-	__u8 role, phase; /* RQ_ROLE_*, RQ_IDLE.. */
+	__u8 role, phase;            /* RQ_ROLE_*, RQ_IDLE.. */
 	__u8 early_cnt, setup_left, resumed_cnt, pad;
+	__u16 local_port;
+	__u64 last_recv_op; /* when the socket was last read from, for whichever request */
+	__u64 cookie;
+	__u64 netns;
 	struct cc_addr peer;
 
 	/* the request; the names are those of struct cc_rec_req */

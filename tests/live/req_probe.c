@@ -99,7 +99,7 @@ static int print_rec(void *ctx, const struct cc_rec *rec, size_t len)
 		printf("COUNTER id=%u value=%llu\n", rec->aux, c->value);
 		break;
 	case CC_REC_LOSS:
-		printf("LOSS kind=%u cnt=%llu\n", rec->aux, loss->cnt);
+		printf("LOSS of=%u cnt=%llu\n", rec->aux, loss->cnt);
 		break;
 	case CC_REC_TICK:
 		fflush(stdout); /* a script may look on */
