@@ -241,7 +241,7 @@ int canvas_wrap(struct canvas *c, int x, int y, int w, int lines, style st, cons
 				break;
 		}
 		if (!*p || line == lines - 1) {
-			canvas_text(c, x, y + line, w, st, s);
+			canvas_cut(c, x, y + line, w, st, s);
 			return line + 1;
 		}
 		const char *end = cut && cut > s ? cut : p;

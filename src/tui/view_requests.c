@@ -150,8 +150,10 @@ static void draw_cells(struct canvas *c, const struct snapshot *s, const struct 
 		canvas_text(c, mark_x, y, 1, ROLE_WARN, c->ascii ? "+" : "…");
 	else if (r->lost_inside)
 		canvas_text(c, mark_x, y, 1, ROLE_ERR, "~");
-	canvas_right(AT(COL_CPU), ROLE_CPU, text_percent((double)groups[0] / lat).s);
-	canvas_right(AT(COL_RUNQ), ROLE_RUNQ, text_percent((double)groups[1] / lat).s);
+	canvas_right(AT(COL_CPU), groups[0] ? ROLE_CPU : ROLE_INACTIVE,
+		     text_percent((double)groups[0] / lat).s);
+	canvas_right(AT(COL_RUNQ), groups[1] ? ROLE_RUNQ : ROLE_INACTIVE,
+		     text_percent((double)groups[1] / lat).s);
 	draw_mix(AT(COL_MIX), groups, r->latency_ns);
 	draw_dominant(c, s, r, cols->x[COL_DOMINANT], y, cols->w[COL_DOMINANT]);
 	if (r->path_ok) {
@@ -209,8 +211,7 @@ static void draw_preview(const struct ui *ui, struct canvas *c, const struct lay
 		canvas_text(c, c->w - 24, l->preview_y, 23, ROLE_INACTIVE,
 			    " Enter opens  v hides ");
 	int y = l->preview_y + 1, end = l->preview_y + l->preview_h;
-	y += canvas_wrap(c, 1, y, c->w - 2, c->w < 100 ? 2 : 1, ROLE_FG,
-			 snapshot_str(s, r->verdict));
+	y += canvas_wrap(c, 1, y, c->w - 2, 2, ROLE_FG, snapshot_str(s, r->verdict));
 	uint32_t cnt;
 	request_pieces(s, r, &cnt);
 	int rows = CC_MIN(end - y - 1, (int)cnt + 1);
