@@ -71,6 +71,7 @@ int cmd_record(int argc, char **argv)
 	int err = collect_new(&co, &c);
 	if (err)
 		return cli_fail(CLI_FAILED, "out of memory");
+	tracing_go_first();
 	err = record_until(c, o.dur, stop_fd);
 	int closed = collect_close_recording(c);
 	collect_free(c);

@@ -79,6 +79,8 @@ static enum cli_exit plain_run(const struct cli_opts *o, struct collect_opts *co
 	int err = collect_new(co, &c);
 	if (err)
 		return tracing_failed(err);
+	if (!o->replay)
+		tracing_go_first();
 	err = plain_loop(&p, c, !o->replay, stop_fd);
 	int closed = collect_close_recording(c);
 	collect_free(c);

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #if HAVE_BPF
 #include "loader.h"
@@ -102,6 +104,11 @@ enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret
 }
 
 #endif
+
+void tracing_go_first(void)
+{
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
+}
 
 enum cli_exit recording_open(const char *path, struct trace_writer **ret)
 {

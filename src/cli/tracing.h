@@ -10,6 +10,11 @@
  * collect_new() then takes. On failure the line is written and its exit code returned. */
 CC_NODISCARD enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret);
 
+/* Puts the calling thread, the one that drains, before the load it watches: on a machine that is
+ * busy, which is when people look, a collector that waits for a CPU loses events. Its own share
+ * stays small. Without the right to do so it stays where it is. */
+void tracing_go_first(void);
+
 /* Opens @path to record into. NULL path: nothing to do. Same contract. */
 CC_NODISCARD enum cli_exit recording_open(const char *path, struct trace_writer **ret);
 
