@@ -346,7 +346,7 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 	    sys_kind(c->machine, ep->syscall) == SYS_ACCEPT)
 		k.idle = IDLE_LOOP;
 	else if (k.cls == WAIT_COND || k.cls == WAIT_SEMA || k.cls == WAIT_IPC ||
-		 k.cls == WAIT_NET_RECV || k.cls == WAIT_UNIX || k.cls == WAIT_PIPE)
+		 k.cls == WAIT_NET_RECV)
 		k.idle = IDLE_WHEN_FREE;
 	return k;
 }

@@ -61,7 +61,7 @@ static int own_run(struct finder *f, cc_ns *ret_foreign)
 	cc_ns run = f->t;
 
 	*ret_foreign = 0;
-	for (uint32_t i = vec_lower_bound(&t->touches, t, f->t + 1); i-- > 0;) {
+	for (uint32_t i = vec_lower_bound(&t->touches, t, f->t); i-- > 0;) {
 		const struct sock_touch *k = &t->touches.p[i];
 
 		if (!touch_is_server(k))
@@ -92,8 +92,9 @@ static const struct req_op *op_before(const struct finder *f, cc_ns at)
 #define HOLDERS_MAX 64 /* operations looked at for who let go last */
 
 /* The thread that let go of the request last, of those that touched it before @at; NULL: none did.
- * *ret_let_go: when. */
-static const struct task *last_holder(const struct finder *f, cc_ns at, cc_ns *ret_let_go)
+ * *ret_let_go: when; *ret_touched: its operation. */
+static const struct task *last_holder(const struct finder *f, cc_ns at, cc_ns *ret_let_go,
+				      cc_ns *ret_touched)
 {
 	uint32_t i = vec_lower_bound(&f->r->ops, t, at), looked = 0;
 	const struct task *last = NULL;
@@ -112,17 +113,40 @@ static const struct task *last_holder(const struct finder *f, cc_ns at, cc_ns *r
 			continue;
 		last = t;
 		*ret_let_go = let_go;
+		*ret_touched = op->t;
 	}
 	return last;
 }
 
-/* No hand-over is known: it lay queued until this thread was free for it, or, when this thread
- * touched it before, its time is an event loop's. */
+/* What @t touched last at @at is a request other than this one, and not over. */
+static bool busy_with_other(const struct finder *f, const struct task *t, cc_ns at)
+{
+	cc_ns since;
+	struct cc_reqid id = owner_at(f->e, t, at, &since);
+	const struct req *r;
+
+	if (id.kind == CC_REQID_NONE || cc_reqid_eq(id, f->r->pub.id))
+		return false;
+	r = requests_find(&f->e->reqs, id);
+	return !r || !r->told || r->pub.end > at;
+}
+
+static bool received_at(const struct finder *f, const struct task *t, cc_ns at)
+{
+	for (uint32_t i = vec_lower_bound(&f->r->ops, t, at);
+	     i < f->r->ops.cnt && f->r->ops.p[i].t == at; i++)
+		if (f->r->ops.p[i].op == CC_OP_RECV && f->r->ops.p[i].tid == t->tid)
+			return true;
+	return false;
+}
+
+/* No hand-over is known: it lay queued until this thread was free for it. When this thread had it
+ * before too, the time between is an event loop's. */
 static int queued_since(struct finder *f, cc_ns foreign)
 {
 	const struct task *t = task_at(f, f->cur), *holder;
-	cc_ns began, let_go, idle = owner_idle_end(f->e, t, f->first, f->t, &began);
-	cc_ns free = CC_MIN(CC_MAX(foreign, idle), f->t);
+	cc_ns began, touched, let_go, idle = owner_idle_end(f->e, t, f->first, f->t, &began);
+	cc_ns free = CC_MIN(CC_MAX(CC_MAX(foreign, idle), f->first), f->t);
 	struct ident_seg held = {
 		.hi = f->t,
 		.task = f->cur,
@@ -136,23 +160,29 @@ static int queued_since(struct finder *f, cc_ns foreign)
 	};
 	int err;
 
-	holder = last_holder(f, free > f->first ? free : f->t, &let_go);
+	holder = last_holder(f, f->t, &let_go, &touched);
 	if (!holder) {
-		held.lo = free > f->first ? free : f->t; /* else nothing says since when */
+		if (free == f->first)
+			free = f->t; /* nothing says since when */
+		let_go = f->first;
 		before.kind = SEG_NO_IDENTITY;
 		before.evidence = CC_EV_BIT(NO_IDENTITY);
-		let_go = f->first;
 	} else {
-		held.lo = free > f->first ? free : CC_MIN(let_go, f->t);
-		if (holder == t) {
-			before.kind = SEG_SPLIT;
-			before.evidence = CC_EV_BIT(SOCKET);
-		}
+		if (let_go >= f->t) /* it never did: then this one has it since it was free */
+			let_go = CC_MAX(free, touched);
 		f->cur = index_of(f, holder);
 	}
-	before.lo = CC_MIN(let_go, held.lo);
-	before.hi = held.lo;
-	f->t = before.lo;
+	if (holder == t) {
+		before.kind = SEG_SPLIT;
+		before.evidence = CC_EV_BIT(SOCKET);
+		/* not its own before it received more of it, nor while another one was open */
+		if (received_at(f, t, f->t) || busy_with_other(f, t, free))
+			free = f->t;
+	}
+	held.lo = CC_MAX(let_go, free);
+	before.lo = let_go;
+	before.hi = free;
+	f->t = let_go;
 	err = add_seg(f, held);
 	return err ? err : add_seg(f, before);
 }

@@ -51,7 +51,7 @@ static inline bool is_ours(const struct finder *f, const struct sock_touch *s)
 bool chain_handed(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, uint32_t hops,
 		  cc_ns *ret_wake, struct chain *c);
 
-/* @t is the child of a task that held the request, and did nothing of its own until @at. */
+/* @t was born before @at, the child of a task that held the request then. */
 bool chain_born(struct finder *f, const struct task *t, cc_ns at, uint32_t hops, struct chain *c);
 
 /* A task between two holders that was woken for other requests too: whose work was it? */

@@ -55,8 +55,6 @@ bool chain_born(struct finder *f, const struct task *t, cc_ns at, uint32_t hops,
 
 	if (t->born == CC_NEVER || !t->parent_tid || t->born > at || t->born < f->first)
 		return false;
-	if (owner_let_go(f->e, t, f->r->pub.id, t->born, at) < at)
-		return false;
 	parent = tasks_find(&f->e->tasks, t->parent_tid, t->born);
 	return parent && parent != t && chain_of(f, parent, t->born, hops, c);
 }
@@ -83,7 +81,8 @@ static bool chain_of(struct finder *f, const struct task *t, cc_ns at, uint32_t 
 	c->cnt++;
 	l->kind = LINK_BORN;
 	l->from = t->born;
-	if (chain_born(f, t, at, hops + 1, c))
+	if (owner_let_go(f->e, t, f->r->pub.id, CC_MIN(t->born, at), at) >= at &&
+	    chain_born(f, t, at, hops + 1, c))
 		return true;
 	/* handed to it by a wake, and it did nothing else and was not idle since */
 	l->kind = LINK_WOKEN;

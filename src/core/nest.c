@@ -10,14 +10,16 @@ struct helper { /* task @ti, for whose work another one waits until @hi */
 };
 
 /* The request whose holder waited for the work that this wake ended; kind NONE: none. */
-static struct cc_reqid wake_served(const struct engine *e, const struct given_wake *g)
+static struct cc_reqid wake_served(struct walk *w, const struct given_wake *g)
 {
+	const struct engine *e = w->e;
 	const struct task *t = tasks_find(&e->tasks, g->wakee_tid, g->t);
 	const struct episode *ep = t ? wakes_episode_of(t, g->t) : NULL;
 	cc_ns ignored;
 
 	if (!ep || engine_classify(e, t, ep).is_lock)
 		return (struct cc_reqid){ 0 };
+	w->leaned |= 1ull << (t->tid % 64);
 	return owner_serving(e, t, ep->out + 1, 0, &ignored);
 }
 
@@ -39,10 +41,10 @@ static struct cc_reqid by_wakes(const struct helper *h, cc_ns at, cc_ns *start)
 	*start = CC_MAX(*start, idle);
 	g = wakes_given(t, h->lo, h->hi - 1, &cnt);
 	for (; i < cnt && g[i].t < at; i++)
-		if (wake_served(e, &g[i]).kind != CC_REQID_NONE)
+		if (wake_served(h->w, &g[i]).kind != CC_REQID_NONE)
 			*start = CC_MAX(*start, g[i].t);
 	for (; i < cnt && id.kind == CC_REQID_NONE; i++) {
-		id = wake_served(e, &g[i]);
+		id = wake_served(h->w, &g[i]);
 		if (id.kind != CC_REQID_NONE && owner_first_idle(e, t, at, g[i].t) < g[i].t)
 			return none; /* what it did before it was idle nothing tells */
 	}

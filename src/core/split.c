@@ -154,6 +154,8 @@ static void first_reason(const struct split *x, cc_ns a, cc_ns b, struct cc_reqi
 
 	if (tp->kind == TL_LOST)
 		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_LOST, CC_EV_BIT(LOST), none, 0);
+	else if (tp->kind == TL_NODATA && (x->t->born == CC_NEVER || b > x->t->born))
+		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_NONE, CC_EV_BIT(NO_DATA), none, 0);
 	else if (tp->kind == TL_RUNQ)
 		walk_runq(x->w, x->t, a, b, tp, 0);
 	else if (tp->kind != TL_NODATA && owner.kind != CC_REQID_NONE)
@@ -203,6 +205,8 @@ void split_span(struct walk *w, const struct ident_seg *seg)
 		}
 		task_piece(x.t, &w->e->tasks, at, at == seg->hi, &tp);
 		a = CC_MAX(cut_before(&x, at), tp.start);
+		if (x.t->born < at)
+			a = CC_MAX(a, x.t->born);
 		first_reason(&x, a, at, owner, &tp, at == seg->hi);
 	}
 }
