@@ -26,8 +26,10 @@
 #endif
 
 #define RQ_QUIET_NS 50000000ull
-#define RQ_SETUP_TLS_HEAD 5  /* OpenSSL reads the head of a TLS record alone */
-#define RQ_SETUP_TLS_MIN 100 /* no ClientHello is smaller */
+#define RQ_TLS_HEAD 5        /* OpenSSL without read-ahead reads the head of a record alone */
+#define RQ_TLS_HELLO_MIN 100 /* no ClientHello is smaller */
+#define RQ_TLS_HELLO 517     /* what clients pad it to, with the record's head (RFC 7685) */
+#define RQ_TLS_FINISHED 256  /* the client's second flight is smaller, without a request in it */
 #define RQ_BUSY_STICKY 3     /* early data this often: the connection is multiplexed */
 #define RQ_EAGER_SENDS 8
 
@@ -425,28 +427,43 @@ static __always_inline __u16 req_quiet(const struct req_state *s, __u64 now, int
 	return now > s->last_send + RQ_QUIET_NS ? CC_END_QUIET : 0;
 }
 
-/* TLS and postgres start-up exchanges, by their sizes: no payload is ever looked at. */
+/* Does the connection's first exchange look like a TLS handshake? */
+static __always_inline int req_tls_hello(const struct req_state *s)
+{
+	if (s->bytes_in < RQ_TLS_HELLO_MIN)
+		return 0;
+	return s->first_len == RQ_TLS_HEAD || s->bytes_in == RQ_TLS_HELLO || s->local_port == 443 ||
+	       s->local_port == 8443;
+}
+
+/* How many set-up exchanges are still to come after this one, postgres. */
+static __always_inline int req_pg_more(const struct req_state *s)
+{
+	if (s->bytes_in == 8 && s->bytes_out == 1) /* SSLRequest: S or N */
+		return 1;
+	if (s->bytes_out == 24) /* AuthenticationSASL, SCRAM-SHA-256 */
+		return 2;
+	return s->bytes_out == 13; /* AuthenticationMD5Password */
+}
+
+/* Labels TLS and postgres start-up exchanges by their sizes: no payload is ever looked at. */
 static __always_inline void req_label(struct req_state *s)
 {
 	if (s->labelled == s->ordinal || (s->conn & RQ_C_LATE))
 		return;
 	s->labelled = s->ordinal;
 	if (s->ordinal == 1) {
-		if (s->first_len == RQ_SETUP_TLS_HEAD && s->bytes_in >= RQ_SETUP_TLS_MIN)
-			s->setup_left = 2; /* hello, finished */
-		else if (s->conn & RQ_C_PG)
+		if (s->conn & RQ_C_PG)
 			s->setup_left = 1;
+		else if (req_tls_hello(s))
+			s->setup_left = 2; /* hello, finished */
+	} else if (!(s->conn & RQ_C_PG) && s->bytes_in >= RQ_TLS_FINISHED) {
+		s->setup_left = 0; /* it was a short handshake */
 	}
 	if (!s->setup_left)
 		return;
-	if (s->conn & RQ_C_PG) {
-		if (s->bytes_in == 8 && s->bytes_out == 1) /* SSLRequest: S or N */
-			s->setup_left++;
-		else if (s->bytes_out == 24) /* AuthenticationSASL, SCRAM-SHA-256: two more */
-			s->setup_left += 2;
-		else if (s->bytes_out == 13) /* AuthenticationMD5Password: one more */
-			s->setup_left++;
-	}
+	if (s->conn & RQ_C_PG)
+		s->setup_left += req_pg_more(s);
 	s->what |= CC_RQ_SETUP;
 	s->setup_left--;
 }

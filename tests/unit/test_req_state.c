@@ -374,6 +374,16 @@ Test(req_state, start_up_exchanges)
 	cr_expect_eq(c->told[1].what, CC_RQ_SETUP);
 	cr_expect_eq(c->told[2].what, 0);
 	free(c);
+	c = conn_new(RQ_C_TCP);
+	ask(c, 1,
+	    517); /* with read-ahead; then a resumed session: finished and a request at once */
+	answer(c, 1, 1100);
+	ask(c, 1, 580);
+	answer(c, 1, 100);
+	do_eof(c);
+	cr_expect_eq(c->told[0].what, CC_RQ_SETUP);
+	cr_expect_eq(c->told[1].what, 0);
+	free(c);
 	c = conn_new(RQ_C_TCP | RQ_C_PG);
 	ask(c, 1, 8); /* SSLRequest, start-up, two SASL steps, a query */
 	answer(c, 1, 1);
