@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """pool_check.py ANALYSIS.json LOG: requests of a worker pool that is too small must be found, say
-"queued", for as long as the log says, and name the requests that their worker served meanwhile."""
+"queued", for as long as the log says, and name the request that kept their worker."""
 import json
 import sys
 from collections import defaultdict
@@ -22,17 +22,21 @@ def key_of(req):
 
 
 def culprit_ns(req, key, log, served_by, key_by_id):
-    """ns of its queued pieces in which the named request was (right) or was not (wrong) the one
-    that its worker served."""
+    """ns of its queued pieces that name (right) or do not name (wrong) the request whose end let
+    this one go on: of those that its worker served during the piece, the last."""
     right = wrong = 0
     for p in req["path"]:
         if p["depth"] or p["class"] != "queued":
             continue
-        named = key_by_id.get(p.get("by_request"))
+        last = None
         for other, lo, hi in served_by[log[key]["tid"]]:
-            part = min(hi, p["end_ns"]) - max(lo, p["start_ns"])
-            if part > 0 and other != key:
-                right, wrong = (right + part, wrong) if other == named else (right, wrong + part)
+            if other != key and lo < p["end_ns"] and hi > p["start_ns"]:
+                last = other
+        length = p["end_ns"] - p["start_ns"]
+        if last == key_by_id.get(p.get("by_request")):
+            right += length
+        else:
+            wrong += length
     return right, wrong
 
 
@@ -41,7 +45,7 @@ def main():
     by_key = {key_of(r): r for r in analysis["requests"]}
     key_by_id = {r["id"]: k for k, r in by_key.items()}
     served_by = defaultdict(list)
-    for key, row in log.items():
+    for key, row in sorted(log.items(), key=lambda kv: kv[1]["taken"]):
         served_by[row["tid"]].append((key, row["taken"], row["answered"]))
     n = missing = cls = who = inexact = 0
     first_wrong = None
