@@ -10,13 +10,13 @@
 enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_CANNOT_TRACE = 3 };
 
 /* id, name, arguments, one-line help. Dispatch, usage and the man page come from this table. */
-#define CLI_COMMANDS(X)                                                                            \
-	X(TOP, top, "", "live view of the slowest requests; --replay FILE shows a recording")      \
-	X(RECORD, record, "", "record into a .criticast file")                                     \
-	X(ANALYZE, analyze, "FILE", "report on a recording: text, JSON or Markdown")               \
-	X(EXPORT, export, "FILE", "turn a recording into pprof or folded stacks")                  \
-	X(ENV, env, "", "what this kernel and user can do, and how to fix what is missing")        \
-	X(PROBE_STATS, probe_stats, "", "run count and cost of every kernel program")              \
+#define CLI_COMMANDS(X)                                                                       \
+	X(TOP, top, "", "live view of the slowest requests; --replay FILE shows a recording") \
+	X(RECORD, record, "", "record into a .criticast file")                                \
+	X(ANALYZE, analyze, "FILE", "report on a recording: text, JSON or Markdown")          \
+	X(EXPORT, export, "FILE", "turn a recording into pprof or folded stacks")             \
+	X(ENV, env, "", "what this kernel and user can do, and how to fix what is missing")   \
+	X(PROBE_STATS, probe_stats, "", "run count and cost of every kernel program")         \
 	X(DEMO, demo, "", "a built-in server with known causes; --check compares with its truth")
 
 #define X(id, name, args, help) CLI_##id,
@@ -34,7 +34,7 @@ CLI_COMMANDS(X)
 struct cli_opts {
 	uint32_t pids[CLI_LIST_MAX], pid_cnt;
 	uint32_t ports[CLI_LIST_MAX], port_cnt;
-	const char *comm, *cgroup, *unit;
+	const char *comm;
 	const char *replay, *record, *out;
 	cc_ns dur, interval, window;
 	bool batch, json, ascii;
@@ -44,11 +44,10 @@ struct cli_opts {
 	uint32_t sample;
 	const char *stack_tier, *req_tier; /* "auto", or a tier's name */
 	uint64_t memory, ring_bytes, snap_bytes;
-	uint32_t follow;
 	const char *request, *filter, *format;
 	uint32_t top_n, min_confidence;
 	const char *pprof, *folded;
-	bool check, serve;
+	bool help_keys, check, serve;
 	/* what is left: positional arguments */
 	const char *args[4];
 	uint32_t arg_cnt;
@@ -57,8 +56,8 @@ struct cli_opts {
 
 /* Reads the options of @cmd; on a wrong one writes one line to stderr and returns CLI_USAGE.
  * Wants between @min_args and @max_args positional ones. Strings are borrowed from @argv. */
-CC_NODISCARD enum cli_exit cli_parse(enum cli_command cmd, int argc, char **argv,
-				     uint32_t min_args, uint32_t max_args, struct cli_opts *ret);
+CC_NODISCARD enum cli_exit cli_parse(enum cli_command cmd, int argc, char **argv, uint32_t min_args,
+				     uint32_t max_args, struct cli_opts *ret);
 
 /* "criticast: " + the text + newline, on stderr, sanitized. Returns @code, so that a command can
  * end with `return cli_fail(CLI_FAILED, ...)`. */

@@ -15,7 +15,7 @@ struct collect {
 	struct collect_opts o;
 	struct engine *engine;
 	struct history *history;
-	int writer_err;	    /* first error of the recording; it ends, the rest goes on */
+	int writer_err;        /* first error of the recording; it ends, the rest goes on */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
 };
 
@@ -79,7 +79,8 @@ static int take_in(void *ctx, const struct cc_rec *rec, size_t len)
 	if (!c->engine)
 		return 0;
 	int err = engine_feed(c->engine, rec, len);
-	return err == -EINVAL ? 0 : err; /* malformed: counted by the engine, shown with its stats */
+	return err == -EINVAL ? 0
+			      : err; /* malformed: counted by the engine, shown with its stats */
 }
 
 static int resolved(void *ctx, const struct cc_rec *rec, size_t len)
@@ -94,8 +95,8 @@ static int resolved(void *ctx, const struct cc_rec *rec, size_t len)
 static int from_source(void *ctx, const struct cc_rec *rec, size_t len)
 {
 	struct collect *c = ctx;
-	return c->o.resolver ? resolver_feed(c->o.resolver, rec, len, resolved, c) :
-			       resolved(c, rec, len);
+	return c->o.resolver ? resolver_feed(c->o.resolver, rec, len, resolved, c)
+			     : resolved(c, rec, len);
 }
 
 int collect_step(struct collect *c, int timeout_ms)
@@ -118,10 +119,7 @@ int collect_close_recording(struct collect *c)
 	return c->writer_err ? c->writer_err : err;
 }
 
-int collect_finish(struct collect *c)
-{
-	return c->engine ? engine_finish(c->engine) : 0;
-}
+int collect_finish(struct collect *c) { return c->engine ? engine_finish(c->engine) : 0; }
 
 int collect_restart(struct collect *c, struct cc_source *source)
 {
@@ -151,10 +149,7 @@ int collect_save_history(struct collect *c, const char *path)
 	return err ? err : closed;
 }
 
-const struct engine *collect_engine(const struct collect *c)
-{
-	return c->engine;
-}
+const struct engine *collect_engine(const struct collect *c) { return c->engine; }
 
 static cc_ns clock_ns(clockid_t id)
 {

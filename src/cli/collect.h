@@ -21,8 +21,8 @@ struct collect_opts {
 	struct resolver *resolver;   /* taken; NULL: the stream is resolved (a file) */
 	struct trace_writer *writer; /* taken; NULL: not recorded */
 	struct engine_opts engine;
-	bool no_engine;		 /* record only */
-	uint64_t history_bytes;	 /* keep the stream of the last minute for `w`; 0: do not */
+	bool no_engine;         /* record only */
+	uint64_t history_bytes; /* keep the stream of the last minute for `w`; 0: do not */
 	cc_ns history_ns;
 	collect_tick_fn *on_tick; /* may be NULL */
 	void *ctx;

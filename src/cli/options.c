@@ -12,50 +12,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define C(cmd)	(1u << CLI_##cmd)
+#define C(cmd) (1u << CLI_##cmd)
 #define TRACING (C(TOP) | C(RECORD) | C(PROBE_STATS) | C(DEMO))
 #define VIEWING (C(TOP) | C(DEMO))
 
 /* kind, field, default, short, metavar, commands, help */
-#define CLI_OPTIONS(X)                                                                             \
-	X(list, pids, 0, 'p', "PID", C(TOP) | C(RECORD) | C(PROBE_STATS),                          \
-	  "trace this process and its children (may be repeated)")                                 \
-	X(list, ports, 0, 'P', "N", C(TOP) | C(RECORD) | C(PROBE_STATS),                           \
-	  "trace the processes that listen on this port")                                          \
-	X(str, comm, NULL, 0, "NAME", C(TOP) | C(RECORD), "trace processes with this name")        \
-	X(str, cgroup, NULL, 0, "PATH", C(TOP) | C(RECORD), "trace the processes of a cgroup")     \
-	X(str, unit, NULL, 0, "UNIT", C(TOP) | C(RECORD), "trace a systemd unit")                  \
-	X(str, replay, NULL, 'r', "FILE", C(TOP), "show a recording instead of a live process")    \
-	X(str, record, NULL, 0, "FILE", C(TOP), "record into FILE as well")                        \
-	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD), "file to write")                    \
-	X(dur, dur, 0, 'd', "T", C(RECORD) | C(PROBE_STATS) | C(DEMO), "stop after T (30s)")       \
-	X(dur, interval, CC_S(1), 'i', "T", C(TOP) | C(RECORD) | C(DEMO), "refresh every T")       \
-	X(dur, window, CC_S(60), 'w', "T", VIEWING, "show requests that ended in the last T")      \
-	X(flag, batch, false, 'b', NULL, C(TOP), "plain text, one table a refresh, no terminal UI") \
-	X(flag, json, false, 'j', NULL, C(TOP), "one JSON object a refresh")                       \
-	X(u32, iterations, 0, 'n', "N", C(TOP), "stop after N refreshes")                          \
-	X(str, theme, NULL, 't', "NAME", VIEWING, "colours: a name, or a .theme file")             \
-	X(flag, ascii, false, 0, NULL, VIEWING, "only ASCII on the screen")                        \
-	X(dur, min_block, 0, 0, "T", TRACING, "sum up waits shorter than T; 0: all are recorded")  \
-	X(dur, stack_min, CC_US(50), 0, "T", TRACING, "take stacks of waits longer than T")        \
-	X(u32, sample, 1, 0, "N", C(TOP) | C(RECORD), "stacks and paths for 1 request in N")       \
-	X(str, stack_tier, "auto", 0, "TIER", TRACING,                                             \
-	  "when stacks are taken: auto, late, waking, eager")                                      \
-	X(str, req_tier, "auto", 0, "TIER", TRACING, "how requests are found: auto, sock")         \
-	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")      \
-	X(size, ring_bytes, 4ull << 20, 0, "BYTES", TRACING, "kernel ring buffer")                 \
-	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \
-	X(u32, follow, 0, 0, "N", C(TOP) | C(RECORD), "trace processes that wake the target, N hops") \
-	X(str, request, NULL, 'R', "ID", C(ANALYZE) | C(EXPORT),                                   \
-	  "only this one: <cookie>#<ordinal>, 0x<cookie>, or a tid")                               \
-	X(str, filter, NULL, 'f', "EXPR", C(TOP) | C(ANALYZE) | C(EXPORT),                         \
-	  "only requests that match, as: wait=lock lat>20ms")                                      \
-	X(str, format, "text", 'F', "F", C(ANALYZE), "text, json or md")                           \
-	X(u32, top_n, 20, 'N', "N", C(ANALYZE), "how many requests, slowest first")                \
-	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown")  \
-	X(str, pprof, NULL, 0, "FILE", C(EXPORT), "write a pprof profile (gzip)")                  \
-	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks; - is stdout")             \
-	X(flag, check, false, 0, NULL, C(DEMO), "compare with the server's own truth, no UI")      \
+#define CLI_OPTIONS(X)                                                                            \
+	X(list, pids, 0, 'p', "PID", C(TOP) | C(RECORD) | C(PROBE_STATS),                         \
+	  "trace this process and its children (may be repeated)")                                \
+	X(list, ports, 0, 'P', "N", C(TOP) | C(RECORD) | C(PROBE_STATS),                          \
+	  "trace the processes that listen on this port")                                         \
+	X(str, comm, NULL, 0, "NAME", C(TOP) | C(RECORD), "trace processes with this name")       \
+	X(str, replay, NULL, 'r', "FILE", C(TOP), "show a recording instead of a live process")   \
+	X(str, record, NULL, 0, "FILE", C(TOP), "record into FILE as well")                       \
+	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD), "file to write")                   \
+	X(dur, dur, 0, 'd', "T", C(RECORD) | C(PROBE_STATS) | C(DEMO), "stop after T (30s)")      \
+	X(dur, interval, CC_S(1), 'i', "T", C(TOP) | C(RECORD) | C(DEMO), "refresh every T")      \
+	X(dur, window, CC_S(60), 'w', "T", VIEWING, "show requests that ended in the last T")     \
+	X(flag, batch, false, 'b', NULL, C(TOP),                                                  \
+	  "plain text, one table a refresh, no terminal UI")                                      \
+	X(flag, json, false, 'j', NULL, C(TOP), "one JSON object a refresh")                      \
+	X(u32, iterations, 0, 'n', "N", C(TOP), "stop after N refreshes")                         \
+	X(str, theme, NULL, 't', "NAME", VIEWING, "colours: a name, or a .theme file")            \
+	X(flag, ascii, false, 0, NULL, VIEWING, "only ASCII on the screen")                       \
+	X(dur, min_block, 0, 0, "T", TRACING, "sum up waits shorter than T; 0: all are recorded") \
+	X(dur, stack_min, CC_US(50), 0, "T", TRACING, "take stacks of waits longer than T")       \
+	X(u32, sample, 1, 0, "N", C(TOP) | C(RECORD), "stacks and paths for 1 request in N")      \
+	X(str, stack_tier, "auto", 0, "TIER", TRACING,                                            \
+	  "when stacks are taken: auto, late, waking, eager")                                     \
+	X(str, req_tier, "auto", 0, "TIER", TRACING, "how requests are found: auto, sock")        \
+	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")     \
+	X(size, ring_bytes, 4ull << 20, 0, "BYTES", TRACING, "kernel ring buffer")                \
+	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")         \
+	X(str, request, NULL, 'R', "ID", C(ANALYZE) | C(EXPORT),                                  \
+	  "only this one: <cookie>#<ordinal>, 0x<cookie>, or a tid")                              \
+	X(str, filter, NULL, 'f', "EXPR", C(TOP) | C(ANALYZE) | C(EXPORT),                        \
+	  "only requests that match, as: wait=lock lat>20ms")                                     \
+	X(str, format, "text", 'F', "F", C(ANALYZE), "text, json or md")                          \
+	X(u32, top_n, 20, 'N', "N", C(ANALYZE), "how many requests, slowest first")               \
+	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown") \
+	X(str, pprof, NULL, 0, "FILE", C(EXPORT), "write a pprof profile (gzip)")                 \
+	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks; - is stdout")            \
+	X(flag, help_keys, false, 0, NULL, C(TOP), "list the keys of the screens")                \
+	X(flag, check, false, 0, NULL, C(DEMO), "compare with the server's own truth, no UI")     \
 	X(flag, serve, false, 0, NULL, C(DEMO), "only run the server and its load")
 
 struct opt {
@@ -119,16 +118,14 @@ static int size_parse(const char *s, void *dst)
 	return 0;
 }
 
-static int dur_parse(const char *s, void *dst)
-{
-	return fmt_parse_duration(s, dst);
-}
+static int dur_parse(const char *s, void *dst) { return fmt_parse_duration(s, dst); }
 
 struct list { /* the layout of every list field: values, then their number */
 	uint32_t v[CLI_LIST_MAX], cnt;
 };
 _Static_assert(offsetof(struct cli_opts, pid_cnt) - offsetof(struct cli_opts, pids) ==
-		       offsetof(struct list, cnt), "a list field is a struct list");
+		       offsetof(struct list, cnt),
+	       "a list field is a struct list");
 
 static int list_parse(const char *s, void *dst) /* "1,2,3" */
 {
@@ -148,16 +145,16 @@ static int list_parse(const char *s, void *dst) /* "1,2,3" */
 }
 
 #define flag_parse NULL
-#define X(kind, field, def, key, arg, cmds, help)                                                  \
+#define X(kind, field, def, key, arg, cmds, help) \
 	{ #field, kind##_parse, offsetof(struct cli_opts, field), key, arg, help, cmds },
 static const struct opt table[] = { CLI_OPTIONS(X) };
 #undef X
 
 /* list fields start empty, whatever their row says; so the generic default cannot be assigned */
 #define DEFAULT_list(field, def)
-#define DEFAULT_str(field, def)	 .field = (def),
-#define DEFAULT_dur(field, def)	 .field = (def),
-#define DEFAULT_u32(field, def)	 .field = (def),
+#define DEFAULT_str(field, def) .field = (def),
+#define DEFAULT_dur(field, def) .field = (def),
+#define DEFAULT_u32(field, def) .field = (def),
 #define DEFAULT_size(field, def) .field = (def),
 #define DEFAULT_flag(field, def) .field = (def),
 #define X(kind, field, def, key, arg, cmds, help) DEFAULT_##kind(field, def)
@@ -175,8 +172,10 @@ static const struct {
 /* Names are typed with '-'; the renamed ones read better than their fields. */
 static void option_name(const struct opt *o, char buf[32])
 {
-	static const char *const renamed[][2] = { { "pids", "pid" },	     { "ports", "port" },
-						  { "top_n", "top" },	     { "iterations", "iterations" },
+	static const char *const renamed[][2] = { { "pids", "pid" },
+						  { "ports", "port" },
+						  { "top_n", "top" },
+						  { "iterations", "iterations" },
 						  { "min_confidence", "min-confidence" } };
 	const char *s = o->field;
 	for (size_t i = 0; i < ARRAY_SIZE(renamed); i++)
@@ -223,7 +222,8 @@ void cli_usage(void)
 		snprintf(left, sizeof(left), "%s %s", name, commands[i].args);
 		printf("  criticast %-14s %s\n", left, commands[i].help);
 	}
-	puts("\n`criticast COMMAND --help` lists a command's options. Exit codes: 0 done, 1 failed,\n"
+	puts("\n`criticast COMMAND --help` lists a command's options. Exit codes: 0 done, 1 "
+	     "failed,\n"
 	     "2 usage, 3 cannot trace here. The manual: criticast(1).");
 }
 
@@ -297,7 +297,7 @@ static enum cli_exit take_value(const struct opt *o, const char *arg, struct cli
 	char name[32];
 	option_name(o, name);
 	return cli_fail(CLI_USAGE, "--%s '%s': %s; wanted %s (%s)", name, arg,
-			err == -ERANGE	? "out of range"
+			err == -ERANGE  ? "out of range"
 			: err == -E2BIG ? "too many values"
 					: "not valid",
 			o->metavar, o->help);
@@ -321,7 +321,8 @@ enum cli_exit cli_parse(enum cli_command cmd, int argc, char **argv, uint32_t mi
 			return cli_finish_stdout(CLI_OK);
 		}
 		if (key == ':')
-			return cli_fail(CLI_USAGE, "option '%s' needs a value; see criticast %s --help",
+			return cli_fail(CLI_USAGE,
+					"option '%s' needs a value; see criticast %s --help",
 					argv[optind - 1], cname);
 		const struct opt *o = key == '?' ? NULL : find_opt(cmd, key);
 		if (!o)
@@ -333,7 +334,8 @@ enum cli_exit cli_parse(enum cli_command cmd, int argc, char **argv, uint32_t mi
 	}
 	for (; optind < argc; optind++) {
 		if (opts.arg_cnt == max_args || opts.arg_cnt == ARRAY_SIZE(opts.args))
-			return cli_fail(CLI_USAGE, "unexpected argument '%s'; see criticast %s --help",
+			return cli_fail(CLI_USAGE,
+					"unexpected argument '%s'; see criticast %s --help",
 					argv[optind], cname);
 		opts.args[opts.arg_cnt++] = argv[optind];
 	}

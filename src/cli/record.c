@@ -79,8 +79,9 @@ int cmd_record(int argc, char **argv)
 	if (p.tty)
 		fputc('\n', stderr);
 	if (closed)
-		return cli_fail(CLI_FAILED, "cannot write %s: %s; what was written before is readable",
-				o.out, strerror(-closed));
+		return cli_fail(CLI_FAILED,
+				"cannot write %s: %s; what was written before is readable", o.out,
+				strerror(-closed));
 	if (err)
 		return tracing_failed(err);
 	fprintf(stderr, "wrote %s\n", o.out);

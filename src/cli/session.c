@@ -20,7 +20,7 @@ struct session {
 	/* shared */
 	struct mailbox snaps; /* struct snapshot, to the UI */
 	struct mailbox cmds;  /* struct tui_cmd, to the collector */
-	struct mailbox jobs;  /* struct save_job, to the collector; it is done when job_fd says so */
+	struct mailbox jobs; /* struct save_job, to the collector; it is done when job_fd says so */
 	atomic_bool stop;
 	int event_fd, wake_fd, job_fd;
 	pthread_t thread;
@@ -30,10 +30,10 @@ struct session {
 	const char *replay_path; /* NULL: live */
 	struct cc_query query;
 	struct filter *filter;
-	struct tui_cmd cmd; /* the newest */
+	struct tui_cmd cmd;         /* the newest */
 	cc_ns tick_ns, tick_gap_ns; /* the last TICK's time, and to the one before */
-	cc_ns next_step;	 /* replay: wall time of the next TICK */
-	bool ended;		 /* no more records will come */
+	cc_ns next_step;            /* replay: wall time of the next TICK */
+	bool ended;                 /* no more records will come */
 	bool target_gone;
 	int err;
 };
@@ -295,10 +295,7 @@ const struct tui_ops session_tui_ops = {
 	.story = ui_story,
 };
 
-int session_event_fd(const struct session *s)
-{
-	return s->event_fd;
-}
+int session_event_fd(const struct session *s) { return s->event_fd; }
 
 static int open_fds(struct session *s)
 {

@@ -3,6 +3,7 @@
 #include "collect.h"
 #include "filter.h"
 #include "json.h"
+#include "keymap.h"
 #include "session.h"
 #include "stop_signal.h"
 #include "trace.h"
@@ -96,7 +97,8 @@ static enum cli_exit ui_failed(int err, const struct cli_opts *o)
 {
 	switch (-err) {
 	case ENOTTY:
-		return cli_fail(CLI_FAILED, "top needs a terminal; use -b for plain text or --json");
+		return cli_fail(CLI_FAILED,
+				"top needs a terminal; use -b for plain text or --json");
 	case EINVAL:
 		return cli_fail(CLI_FAILED, "this terminal (TERM) is not known to curses; use -b");
 	case ENOENT:
@@ -186,5 +188,11 @@ int cmd_top(int argc, char **argv)
 {
 	struct cli_opts o;
 	enum cli_exit bad = cli_parse(CLI_TOP, argc, argv, 0, 0, &o);
-	return bad || o.help_shown ? bad : top_run(&o);
+	if (bad || o.help_shown)
+		return bad;
+	if (o.help_keys) {
+		keymap_list(stdout);
+		return cli_finish_stdout(CLI_OK);
+	}
+	return top_run(&o);
 }

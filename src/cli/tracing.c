@@ -17,7 +17,7 @@ struct tier {
 };
 
 static const struct tier stack_tiers[] = {
-	{ "auto", LOADER_STACK_AUTO },	 { "late", LOADER_STACK_LATE },
+	{ "auto", LOADER_STACK_AUTO },     { "late", LOADER_STACK_LATE },
 	{ "waking", LOADER_STACK_WAKING }, { "eager", LOADER_STACK_EAGER },
 	{ "none", LOADER_STACK_NONE },
 };
@@ -39,9 +39,12 @@ static enum cli_exit check_targets(const struct cli_opts *o)
 {
 	if (o->cgroup || o->unit || o->follow)
 		return cli_fail(CLI_USAGE, "--%s is not there yet; name the process with --pid",
-				o->cgroup ? "cgroup" : o->unit ? "unit" : "follow");
+				o->cgroup ? "cgroup"
+				: o->unit ? "unit"
+					  : "follow");
 	if (!o->pid_cnt && !o->port_cnt && !o->comm)
-		return cli_fail(CLI_USAGE, "nothing to trace: name a target with --pid N or --port N");
+		return cli_fail(CLI_USAGE,
+				"nothing to trace: name a target with --pid N or --port N");
 	return CLI_OK;
 }
 
@@ -70,15 +73,16 @@ static enum cli_exit open_source(const struct cli_opts *o, struct cc_source **re
 		.interval_ns = o->interval,
 		.snap_bytes = (uint32_t)CC_MIN(o->snap_bytes, (uint64_t)CC_SNAP_MAX),
 		.ring_bytes = o->ring_bytes,
-		.follow = o->follow,
 	};
 	struct cc_err why = { .pos = -1 };
 	int err = loader_source_new(&lo, &why, ret);
 	if (!err)
 		return CLI_OK;
 	bool cannot = err == -EPERM || err == -EACCES || err == -EOPNOTSUPP || err == -ENOSYS;
-	return cli_fail(cannot ? CLI_CANNOT_TRACE : err == -EINVAL ? CLI_USAGE : CLI_FAILED, "%s",
-			why.msg[0] ? why.msg : strerror(-err));
+	return cli_fail(cannot           ? CLI_CANNOT_TRACE
+			: err == -EINVAL ? CLI_USAGE
+					 : CLI_FAILED,
+			"%s", why.msg[0] ? why.msg : strerror(-err));
 }
 
 enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret)
@@ -99,16 +103,14 @@ enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret
 {
 	(void)opts;
 	(void)ret;
-	return cli_fail(CLI_CANNOT_TRACE, "built without live tracing (BPF=0); "
-					  "build with `make`, or show a recording: top --replay FILE");
+	return cli_fail(CLI_CANNOT_TRACE,
+			"built without live tracing (BPF=0); "
+			"build with `make`, or show a recording: top --replay FILE");
 }
 
 #endif
 
-void tracing_go_first(void)
-{
-	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
-}
+void tracing_go_first(void) { setpriority(PRIO_PROCESS, (id_t)gettid(), -15); }
 
 enum cli_exit recording_open(const char *path, struct trace_writer **ret)
 {
@@ -122,6 +124,6 @@ enum cli_exit recording_open(const char *path, struct trace_writer **ret)
 enum cli_exit tracing_failed(int err)
 {
 	return cli_fail(CLI_FAILED, "%s",
-			err == -ENOMEM ? "out of memory; a smaller --memory may help" :
-					 strerror(-err));
+			err == -ENOMEM ? "out of memory; a smaller --memory may help"
+				       : strerror(-err));
 }
