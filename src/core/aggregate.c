@@ -19,30 +19,41 @@ static int by_id(struct cc_reqid a, struct cc_reqid b)
 	return a.ordinal < b.ordinal ? -1 : a.ordinal > b.ordinal;
 }
 
+struct by_latency { /* keys beside the pointers: requests are far apart in memory */
+	cc_ns latency, end;
+	const struct cc_request *r;
+};
+
 static int by_latency(const void *pa, const void *pb)
 {
-	const struct cc_request *a = *(const struct cc_request *const *)pa;
-	const struct cc_request *b = *(const struct cc_request *const *)pb;
-	cc_ns la = request_latency(a), lb = request_latency(b);
+	const struct by_latency *a = pa, *b = pb;
 
-	if (la != lb)
-		return la < lb ? -1 : 1;
+	if (a->latency != b->latency)
+		return a->latency < b->latency ? -1 : 1;
 	if (a->end != b->end)
 		return a->end < b->end ? -1 : 1;
-	return by_id(a->id, b->id);
+	return by_id(a->r->id, b->r->id);
 }
 
 int agg_sort(const struct cc_request *const *r, size_t cnt, struct agg_sorted *ret)
 {
 	struct agg_sorted s = { malloc((cnt + 1) * sizeof(*s.r)), 0 };
+	struct by_latency *keys = malloc((cnt + 1) * sizeof(*keys));
 
-	if (!s.r)
+	if (!s.r || !keys) {
+		free(s.r);
+		free(keys);
 		return -ENOMEM;
+	}
 	for (size_t i = 0; i < cnt; i++) {
 		if (!(r[i]->rec.what & CC_RQ_STREAM))
-			s.r[s.cnt++] = r[i];
+			keys[s.cnt++] =
+				(struct by_latency){ request_latency(r[i]), r[i]->end, r[i] };
 	}
-	qsort(s.r, s.cnt, sizeof(*s.r), by_latency);
+	qsort(keys, s.cnt, sizeof(*keys), by_latency);
+	for (size_t i = 0; i < s.cnt; i++)
+		s.r[i] = keys[i].r;
+	free(keys);
 	*ret = s;
 	return 0;
 }

@@ -42,7 +42,7 @@ size_t fmt_dur(char *buf, size_t cap, cc_ns ns)
 		return fmt_text(buf, cap, "%u ns", (unsigned int)ns);
 	if (ns < CC_MS(1))
 		return fmt_tenths(buf, cap, ns, CC_US(1), " us");
-	if (ns < CC_S(10))
+	if (ns < CC_S(1))
 		return fmt_tenths(buf, cap, ns, CC_MS(1), " ms");
 	return fmt_tenths(buf, cap, ns, CC_S(1), " s");
 }

@@ -26,15 +26,12 @@ static void index_request(struct labels *n, uint32_t idx)
 		n->err = -ENOMEM;
 }
 
-int labels_init(struct labels *n, const struct engine *e)
+void labels_init(struct labels *n, const struct engine *e)
 {
 	memset(n, 0, sizeof(*n));
 	n->e = e;
 	strpool_init(&n->pool);
 	n->reqs = engine_requests(e, &n->req_cnt);
-	for (size_t i = 0; i < n->req_cnt && !n->err; i++)
-		index_request(n, (uint32_t)i);
-	return n->err;
 }
 
 void labels_done(struct labels *n)
@@ -42,6 +39,7 @@ void labels_done(struct labels *n)
 	strpool_done(&n->pool);
 	map_done(&n->mem, &n->sites);
 	map_done(&n->mem, &n->resources);
+	map_done(&n->mem, &n->comms);
 	map_done(&n->mem, &n->tasks);
 	map_done(&n->mem, &n->requests);
 	map_done(&n->mem, &n->stack_idx);
@@ -51,10 +49,14 @@ void labels_done(struct labels *n)
 
 int labels_err(const struct labels *n) { return n->err ? n->err : n->pool.err; }
 
-const struct cc_request *labels_request(const struct labels *n, struct cc_reqid id)
+const struct cc_request *labels_request(struct labels *n, struct cc_reqid id)
 {
 	uint32_t at;
 
+	if (id.kind == CC_REQID_NONE)
+		return NULL;
+	for (; n->indexed < n->req_cnt && !n->err; n->indexed++) /* all, when the first is asked */
+		index_request(n, (uint32_t)n->indexed);
 	for (uint64_t key = reqid_key(id); (at = map_get(&n->requests, key)); key++) {
 		if (cc_reqid_eq(n->reqs[at - 1]->id, id))
 			return n->reqs[at - 1];
@@ -71,13 +73,28 @@ static cc_str keep(struct labels *n, struct map *m, uint64_t key, cc_str name)
 
 /* ---- tasks ---- */
 
-static cc_str comm_of(struct labels *n, uint32_t tid, cc_ns at)
+/* tids are used again: the start time tells whose it is. */
+static uint64_t task_key(const struct labels *n, uint32_t tid, cc_ns at, const char **ret_comm)
 {
 	struct engine_task t;
 
-	if (!tid || !engine_task(n->e, tid, at, &t) || !t.comm)
-		return 0;
-	return strpool_add(&n->pool, t.comm, strnlen(t.comm, CC_COMM_LEN));
+	*ret_comm = NULL;
+	if (!engine_task(n->e, tid, at, &t))
+		return map_mix2(tid, 0);
+	*ret_comm = t.comm;
+	return map_mix2(map_mix2(tid, t.start), t.born);
+}
+
+static cc_str comm_of(struct labels *n, uint32_t tid, cc_ns at)
+{
+	const char *comm;
+	uint64_t key = tid ? task_key(n, tid, at, &comm) : 0;
+	uint32_t kept = tid ? map_get(&n->comms, key) : 1;
+
+	if (kept)
+		return kept - 1;
+	return keep(n, &n->comms, key,
+		    comm ? strpool_add(&n->pool, comm, strnlen(comm, CC_COMM_LEN)) : 0);
 }
 
 struct snap_task labels_task(struct labels *n, uint32_t tid, uint32_t tgid, cc_ns at)
@@ -87,13 +104,15 @@ struct snap_task labels_task(struct labels *n, uint32_t tid, uint32_t tgid, cc_n
 
 cc_str labels_task_label(struct labels *n, uint32_t tid, cc_ns at)
 {
-	uint32_t kept = map_get(&n->tasks, tid);
+	const char *unused;
+	uint64_t key = tid ? task_key(n, tid, at, &unused) : 0;
+	uint32_t kept = tid ? map_get(&n->tasks, key) : 1;
 
-	if (kept || !tid)
-		return kept ? kept - 1 : 0;
+	if (kept)
+		return kept - 1;
 	cc_str comm = comm_of(n, tid, at);
 
-	return keep(n, &n->tasks, tid,
+	return keep(n, &n->tasks, key,
 		    comm ? strpool_addf(&n->pool, "%.60s/%u", strpool_str(&n->pool, comm), tid)
 			 : strpool_addf(&n->pool, "tid %u", tid));
 }

@@ -15,17 +15,18 @@ struct labels {
 	struct mem mem;
 	struct map sites;     /* ustack key -> 1 + cc_str */
 	struct map resources; /* -> 1 + cc_str */
-	struct map tasks;     /* tid -> 1 + cc_str "comm/tid" */
+	struct map comms;     /* tid and start time -> 1 + cc_str */
+	struct map tasks;     /* the same -> 1 + cc_str "comm/tid" */
 	struct map stack_idx; /* key -> 2 + index in stacks[], 1: not known */
 	struct map requests;  /* hash of id -> 1 + index in reqs[]: see labels_request() */
 	const struct cc_request *const *reqs;
-	size_t req_cnt;
+	size_t req_cnt, indexed;
 	VEC(struct snap_stack) stacks;
 	VEC(struct snap_frame) frames;
 	int err; /* sticky: -ENOMEM; names are "" from then on */
 };
 
-int labels_init(struct labels *n, const struct engine *e);
+void labels_init(struct labels *n, const struct engine *e);
 void labels_done(struct labels *n); /* also after stacks, frames and pool were taken */
 int labels_err(const struct labels *n);
 
@@ -38,8 +39,8 @@ cc_str labels_holder(struct labels *n, const struct cc_piece *p); /* "worker/7" 
 cc_str labels_reqid(struct labels *n, struct cc_reqid id);
 uint32_t labels_stack(struct labels *n, uint64_t key); /* 1 + index in stacks[]; 0: not known */
 
-const struct cc_request *labels_request(const struct labels *n, struct cc_reqid id); /* or NULL */
-cc_str labels_kind(struct labels *n, struct cc_reqid id); /* "nginx:8080" */
+const struct cc_request *labels_request(struct labels *n, struct cc_reqid id); /* or NULL */
+cc_str labels_kind(struct labels *n, struct cc_reqid id);                      /* "nginx:8080" */
 
 struct agg_names labels_for_aggregate(struct labels *n);
 

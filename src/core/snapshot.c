@@ -211,10 +211,9 @@ static int build(struct snap_build *b)
 {
 	struct verdict_slow slow = { 0 };
 	struct labels *n = &b->labels;
-	int err = labels_init(n, b->e);
+	int err;
 
-	if (err)
-		return err;
+	labels_init(n, b->e);
 	set_window(b);
 	if (b->q->filter) {
 		const char *text = filter_text(b->q->filter);

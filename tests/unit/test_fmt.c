@@ -33,7 +33,8 @@ Test(fmt, durations)
 	EXPECT_TEXT(fmt_dur(buf, cap, 999), "999 ns");
 	EXPECT_TEXT(fmt_dur(buf, cap, 20000), "20.0 us");
 	EXPECT_TEXT(fmt_dur(buf, cap, 211400000), "211.4 ms");
-	EXPECT_TEXT(fmt_dur(buf, cap, CC_S(9)), "9000.0 ms");
+	EXPECT_TEXT(fmt_dur(buf, cap, CC_S(9)), "9.0 s");
+	EXPECT_TEXT(fmt_dur(buf, cap, CC_S(1) - 1), "1000.0 ms");
 	EXPECT_TEXT(fmt_dur(buf, cap, 12340000000ull), "12.3 s");
 	EXPECT_TEXT(fmt_group(buf, cap, 18204), "18 204");
 	EXPECT_TEXT(fmt_group(buf, cap, 7), "7");
