@@ -47,6 +47,11 @@
 										      */)
 #define FD_CALLS_6 (NR_BIT(426) /* io_uring_enter */ | NR_BIT(441) /* epoll_pwait2 */)
 
+#define MM_CALLS_0                                                                    \
+	(NR_BIT(9) /* mmap */ | NR_BIT(10) /* mprotect */ | NR_BIT(11) /* munmap */ | \
+	 NR_BIT(12) /* brk */ | NR_BIT(25) /* mremap */ | NR_BIT(26) /* msync */ |    \
+	 NR_BIT(28) /* madvise */ | NR_BIT(30) /* shmat */)
+
 #else
 #error "no register layout for this architecture yet"
 #endif
@@ -91,5 +96,8 @@ static __inline bool nr_has_fd(long nr)
 	}
 	return word >> (nr & 63) & 1;
 }
+
+/* Does system call @nr take mmap_lock for its work? */
+static __inline bool nr_changes_mm(long nr) { return nr >= 0 && nr < 64 && (MM_CALLS_0 >> nr & 1); }
 
 #endif

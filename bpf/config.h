@@ -34,9 +34,7 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u32 snap_bytes;     /* of user stack, at most CC_SNAP_MAX */
 	__u32 stack_tier;     /* 0 none, 1 late, 2 waking, 3 eager */
 	__u32 req_tier;       /* 0 none */
-	__u32 self_tgid;      /* the tracer */
 	__u32 has_prev_state; /* sched_switch tells prev_state (since 5.18) */
-	__u32 follow;         /* hops of --follow */
 	__u32 snap_burst;     /* snapshots per CPU and 20 ms */
 	__u32 has_task_kfunc; /* bpf_task_from_vpid (since 6.14) is there */
 };

@@ -71,31 +71,40 @@ static __always_inline __u32 futex_owner(struct pt_regs *regs)
 	return w[4] & ~0x3f3u ? 0 : w[2];
 }
 
-/* The kernel lock that @p sleeps on in D state, and the task that owned it. Since 6.17 the kernel
- * says which (hung_task_set_blocker: kind in the low bits, 0 mutex, 1 semaphore, 2 rwsem reader, 3
- * rwsem writer); before, only mmap_lock can be guessed: it has waiters and the task waits for no
- * I/O. A reader's hold has no owner that could be trusted. */
-static __always_inline void klock_owner(struct task_struct *p, struct task_state *st)
+/* Does mmap_lock explain the wait? It has waiters, and the task, in a page fault or a call that
+ * changes mappings, waits for no I/O. */
+static __always_inline bool waits_for_mmap_lock(struct task_struct *t, const struct task_state *st)
 {
-	__u64 lock = 0, owner = 0;
+	if (!t->mm || !(nr_changes_mm(st->nr) || st->nr == -1))
+		return false;
+	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
+		return false;
+	return t->mm->mmap_lock.count.counter & RWSEM_FLAG_WAITERS;
+}
 
-	if (p->in_iowait)
-		return;
-	if (bpf_core_field_exists(p->blocker)) {
-		__u64 kind = p->blocker & 3;
+/*
+ * The kernel lock that @t sleeps on in D state, and the task that owned it. Since 6.17 the kernel
+ * says which (hung_task_set_blocker: kind in the low bits, 0 mutex, 1 semaphore, 2 rwsem reader, 3
+ * rwsem writer), but not for killable waits; then, and before, only mmap_lock is known well enough.
+ * A reader's hold has no owner that could be trusted.
+ */
+static __always_inline void klock_owner(struct task_struct *t, struct task_state *st)
+{
+	__u64 lock = 0, owner = 0, kind = 3;
 
-		lock = p->blocker & ~3ull;
-		if (!lock || kind == 1)
+	if (bpf_core_field_exists(t->blocker)) {
+		kind = t->blocker & 3;
+		lock = t->blocker & ~3ull;
+		if (kind == 1)
 			return;
-		if (kind == 0)
-			owner = BPF_CORE_READ((struct mutex *)lock, owner.counter);
-		else
+	}
+	if (lock && kind == 0) {
+		owner = BPF_CORE_READ((struct mutex *)lock, owner.counter);
+	} else {
+		if (!lock && waits_for_mmap_lock(t, st))
+			lock = (__u64)&t->mm->mmap_lock;
+		if (lock)
 			owner = BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter);
-		if (kind && (owner & RWSEM_READER_OWNED))
-			owner = 0;
-	} else if (p->mm && (p->mm->mmap_lock.count.counter & RWSEM_FLAG_WAITERS)) {
-		lock = (__u64)&p->mm->mmap_lock;
-		owner = p->mm->mmap_lock.owner.counter;
 		if (owner & RWSEM_READER_OWNED)
 			owner = 0;
 	}

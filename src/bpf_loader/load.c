@@ -105,9 +105,7 @@ static void set_config(struct loader *l, const struct btf *kernel)
 		.snap_bytes = l->o.snap_bytes,
 		.stack_tier = l->stack_tier,
 		.req_tier = l->req_tier,
-		.self_tgid = (__u32)getpid(),
 		.has_prev_state = has_prev_state(kernel),
-		.follow = l->o.follow,
 		.snap_burst = SNAP_BURST,
 		.has_task_kfunc =
 			btf__find_by_name_kind(kernel, "bpf_task_from_vpid", BTF_KIND_FUNC) > 0,

@@ -12,8 +12,9 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-#define FIX_ROOT \
-	"run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep <criticast>"
+#define FIX_ROOT                   \
+	"run as root, or: setcap " \
+	"cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore,cap_syslog+ep <criticast>"
 
 struct list {
 	struct loader_probe *probes;
