@@ -37,11 +37,6 @@ static int find_tier(const struct tier *t, size_t cnt, const char *name)
 
 static enum cli_exit check_targets(const struct cli_opts *o)
 {
-	if (o->cgroup || o->unit || o->follow)
-		return cli_fail(CLI_USAGE, "--%s is not there yet; name the process with --pid",
-				o->cgroup ? "cgroup"
-				: o->unit ? "unit"
-					  : "follow");
 	if (!o->pid_cnt && !o->port_cnt && !o->comm)
 		return cli_fail(CLI_USAGE,
 				"nothing to trace: name a target with --pid N or --port N");
