@@ -162,7 +162,13 @@ static int on_short(struct engine *e, const struct cc_rec_short *r)
 /* Facts about sockets: from the first one on requests are those of sockets. */
 static int on_socket(struct engine *e, const struct cc_rec *r)
 {
-	e->stats.has_sockets = true;
+	if (!e->stats.has_sockets) {
+		int err = wakes_reindex(e);
+
+		if (err)
+			return err;
+		e->stats.has_sockets = true;
+	}
 	switch (r->kind) {
 	case CC_REC_SOCKOP:
 		return requests_sockop(&e->reqs, (const void *)r);

@@ -66,6 +66,8 @@ struct engine {
 
 /* Files the wakes of episodes that came since: by the lock they were on, by who gave them. */
 CC_NODISCARD int wakes_index(struct engine *e);
+/* Files all anew: from now on it matters who gave them. */
+CC_NODISCARD int wakes_reindex(struct engine *e);
 /* Gives the wakes that no episode carries to the timelines; all of them when @all. */
 CC_NODISCARD int wakes_apply(struct engine *e, bool all);
 /* Wakes given by @t, by time. */

@@ -127,7 +127,7 @@ static struct cc_reqid by_birth(const struct engine *e, const struct task *t, cc
 	if (t->born == CC_NEVER || !t->parent_tid || at <= t->born)
 		return none;
 	parent = tasks_find(&e->tasks, t->parent_tid, t->born);
-	for (uint32_t i = 0; parent && i < parent->holds.cnt; i++) {
+	for (uint32_t i = parent ? parent->holds.cnt : 0; i-- > 0;) { /* the latest counts */
 		const struct hold *h = &parent->holds.p[i];
 		const struct req *r;
 

@@ -88,7 +88,7 @@ static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep)
 		return -ENOMEM;
 	if (!waker->tgid)
 		task_set_tgid(&e->tasks, waker, ep->waker_tgid);
-	if (!waker->timeline || !e->stats.has_sockets)
+	if (!e->stats.has_sockets)
 		return 0; /* nobody will ask */
 	err = vec_reserve(&e->mem, &waker->given, waker->given.cnt + 1);
 	if (err)
@@ -125,6 +125,26 @@ int wakes_index(struct engine *e)
 			e->tasks.dirty.p[i] = e->tasks.dirty.p[--e->tasks.dirty.cnt];
 			break;
 		}
+	}
+	return 0;
+}
+
+int wakes_reindex(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->res.v.cnt; i++)
+		e->res.v.p[i].wakes.cnt = 0;
+	for (uint32_t i = 0; i < e->tasks.v.cnt; i++) {
+		struct task *t = &e->tasks.v.p[i];
+
+		for (uint32_t j = 0; j < t->indexed; j++)
+			t->eps.p[j].kind &= (uint8_t)~EP_INDEXED;
+		t->indexed = 0;
+		if (!t->eps.cnt || t->dirty)
+			continue;
+		if (vec_reserve(&e->mem, &e->tasks.dirty, e->tasks.dirty.cnt + 1))
+			return -ENOMEM;
+		t->dirty = true;
+		e->tasks.dirty.p[e->tasks.dirty.cnt++] = i;
 	}
 	return 0;
 }
