@@ -219,11 +219,10 @@ int stream_tick(struct loader *l, bool last, cc_record_fn *fn, void *ctx)
 	struct cc_rec_tick r = { .h = head(sizeof(r), CC_REC_TICK, 0) };
 	r.realtime_ns = clock_ns(CLOCK_REALTIME);
 	r.boottime_ns = clock_ns(CLOCK_BOOTTIME);
-	r.drained_to = l->full_at > SLACK_NS ? l->full_at - SLACK_NS : 0;
 	r.interval_ns = l->o.interval_ns;
 	r.h.flags = last ? TICK_LAST : 0;
-	if (last) /* the programs are detached and the rings empty: nothing can come any more */
-		r.drained_to = r.h.ts;
+	/* after the last drain nothing is given any more, so nothing can come late */
+	r.drained_to = last ? l->full_at : l->full_at > SLACK_NS ? l->full_at - SLACK_NS : 0;
 	int ret = fn(ctx, &r.h, sizeof(r));
 	return ret < 0 ? ret : 0;
 }
