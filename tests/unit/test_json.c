@@ -11,17 +11,15 @@
 #include "report.h"
 #include "snap_fixture.h"
 
-/* What @write puts into a FILE; the caller frees it. */
-#define CAPTURE(f, call)                                   \
-	({                                                 \
-		char *text_ = NULL;                        \
-		size_t len_;                               \
-		FILE *out = open_memstream(&text_, &len_); \
-		fixture_strings(f);                        \
-		cr_assert_eq(call, 0);                     \
-		fclose(out);                               \
-		text_;                                     \
-	})
+/* What @call writes to `out` becomes @text, which the caller frees. */
+#define CAPTURE(text, f, call)                              \
+	do {                                                \
+		size_t len_;                                \
+		FILE *out = open_memstream(&(text), &len_); \
+		fixture_strings(f);                         \
+		cr_assert_eq(call, 0);                      \
+		fclose(out);                                \
+	} while (0)
 
 Test(json, request_bytes)
 {
@@ -31,7 +29,9 @@ Test(json, request_bytes)
 	f->r.verdict = fx(f, "a \"quoted\" \\ verdict");
 	f->r.up_peer = fx(f, "10.0.0.9:5432");
 	f->r.rec.up_votes = 2;
-	char *text = CAPTURE(f, json_request_line(&f->s, &f->r, out));
+	char *text = NULL;
+
+	CAPTURE(text, f, json_request_line(&f->s, &f->r, out));
 
 	cr_expect_str_eq(
 		text,
@@ -109,7 +109,9 @@ Test(json, snapshot_has_every_key_and_parses)
 	f->s.stats.counter[CC_CNT_CLAMPED] = 100;
 	f->s.realtime_off_ns = -5;
 	f->s.runtime.cpu_share = 0.0042;
-	char *text = CAPTURE(f, json_snapshot_line(&f->s, out));
+	char *text = NULL;
+
+	CAPTURE(text, f, json_snapshot_line(&f->s, out));
 	cJSON *o = cJSON_Parse(text);
 
 	cr_assert_not_null(o);
@@ -135,7 +137,9 @@ Test(json, snapshot_has_every_key_and_parses)
 Test(json, reasons_are_what_lowered_the_confidence)
 {
 	struct snap_fixture *f = fixture_new();
-	char *text = CAPTURE(f, json_request_line(&f->s, &f->r, out));
+	char *text = NULL;
+
+	CAPTURE(text, f, json_request_line(&f->s, &f->r, out));
 
 	cr_expect_not_null(strstr(text, "\"reasons\":[\"woken from an interrupt: "));
 	cr_expect_null(strstr(text, "scheduler events of this task"));
@@ -149,22 +153,24 @@ Test(json, numbers_of_any_size_and_locale)
 	struct json j = { 0 };
 
 	setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is installed, a comma is its point */
-	char *text = CAPTURE(f, ({
-				     j.out = out;
-				     json_open(&j, NULL, '[');
-				     json_u64(&j, NULL, UINT64_MAX);
-				     json_i64(&j, NULL, INT64_MIN);
-				     json_share(&j, NULL, 0.5);
-				     json_share(&j, NULL, 1);
-				     json_share(&j, NULL, -1);
-				     json_share(&j, NULL, 0.0 / 0.0);
-				     json_share(&j, NULL, 12.3456789);
-				     json_str(&j, NULL, "\x01\n\"");
-				     json_bool(&j, NULL, false);
-				     json_null(&j, NULL);
-				     json_close(&j, ']');
-				     0;
-			     }));
+	char *text = NULL;
+
+	CAPTURE(text, f, ({
+			j.out = out;
+			json_open(&j, NULL, '[');
+			json_u64(&j, NULL, UINT64_MAX);
+			json_i64(&j, NULL, INT64_MIN);
+			json_share(&j, NULL, 0.5);
+			json_share(&j, NULL, 1);
+			json_share(&j, NULL, -1);
+			json_share(&j, NULL, 0.0 / 0.0);
+			json_share(&j, NULL, 12.3456789);
+			json_str(&j, NULL, "\x01\n\"");
+			json_bool(&j, NULL, false);
+			json_null(&j, NULL);
+			json_close(&j, ']');
+			0;
+		}));
 
 	cr_expect_str_eq(text, "[18446744073709551615,-9223372036854775808,0.500000,1.000000,"
 			       "0.000000,0.000000,12.345679,\"\\u0001\\u000a\\\"\",false,null]");
@@ -178,7 +184,9 @@ Test(markdown, story)
 
 	f->r.verdict = fx(f, "lock 141.0 of 211.4 ms (67%): cart_mutex");
 	f->s.realtime_off_ns = 1700000000000000000ll - 9007199254740993ll;
-	char *text = CAPTURE(f, markdown_request(&f->s, &f->r, out));
+	char *text = NULL;
+
+	CAPTURE(text, f, markdown_request(&f->s, &f->r, out));
 
 	cr_expect_not_null(strstr(text, "## Request fedcba9876543210\\#3: 211.4 ms\n"));
 	cr_expect_not_null(strstr(text, "**lock 141.0 of 211.4 ms (67%): cart\\_mutex**\n"));
@@ -199,7 +207,9 @@ Test(markdown, names_cannot_break_out)
 	struct snap_fixture *f = fixture_new();
 
 	f->p[1].resource = fx(f, "a|b <script> `x` [l](u) *b* # & !");
-	char *text = CAPTURE(f, markdown_request(&f->s, &f->r, out));
+	char *text = NULL;
+
+	CAPTURE(text, f, markdown_request(&f->s, &f->r, out));
 
 	cr_expect_not_null(
 		strstr(text, "a\\|b \\<script\\> \\`x\\` \\[l\\](u) \\*b\\* \\# \\& \\!"));
@@ -214,7 +224,9 @@ Test(report, text)
 	f->s.p50_ns = f->s.max_ns = f->r.latency_ns;
 	f->s.stats.lost_cnt = 12;
 	f->s.stats.lost_ns = CC_MS(3);
-	char *text = CAPTURE(f, report_text(&f->s, false, out));
+	char *text = NULL;
+
+	CAPTURE(text, f, report_text(&f->s, false, out));
 
 	cr_expect_not_null(strstr(text, "lost        12 events, 3.0 ms of waits in them\n"));
 	cr_expect_not_null(strstr(text, "latency ms  p50 211.4"));
@@ -222,7 +234,7 @@ Test(report, text)
 	cr_expect_not_null(strstr(text, "held by worker/4249"));
 	cr_expect_null(strstr(text, "io_schedule"));
 	free(text);
-	text = CAPTURE(f, report_text(&f->s, true, out));
+	CAPTURE(text, f, report_text(&f->s, true, out));
 	cr_expect_not_null(strstr(text, "io_schedule"));
 	cr_expect_not_null(strstr(text, "app cart.c:88"));
 	free(text);
