@@ -26,6 +26,17 @@ need_tracing() {
 	[ $rc -eq 0 ] || { cat "$tmp/probe.err"; exit 1; }
 }
 
+# attached FILE: waits until the recorder that writes FILE traces; it makes the file when it does.
+attached() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		[ -e "$1" ] && return
+		sleep 0.1
+	done
+	echo "the recorder has not attached within 20 s"
+	return 1
+}
+
 # case NAME COMMAND...: runs it, prints its output and how it went.
 case_run() {
 	local name=$1
