@@ -171,7 +171,7 @@ void draw_empty(const struct ui *ui, struct canvas *c, int y)
 		 "No finished request yet.  %s, %s sched events from %u threads, %u request ends.",
 		 text_dur(seen).s, text_count(s->stats.episodes).s, s->thread_cnt, s->total_cnt);
 	int n = canvas_wrap(c, 2, y + 1, c->w - 3, 3, ROLE_FG, buf);
-	if (s->target.tgid)
+	if (ui->opts.live && s->target.tgid)
 		snprintf(buf, sizeof(buf),
 			 "Is traffic reaching pid %u?  Waits (2) and Threads (3) work without "
 			 "requests.",

@@ -42,7 +42,7 @@ static const struct col_spec specs[COL_CNT] = {
 	[COL_UNEXPLAINED] = { "?%", 3, 3, 7, true, SORT_UNEXPLAINED },
 	[COL_CONF] = { "CONF", 5, 5, 0, false, SORT_CONFIDENCE },
 	[COL_AGE] = { "AGE", 4, 4, 1, true, SORT_AGE },
-	[COL_CONN] = { "CONN", 14, 24, 6, false, -1 },
+	[COL_CONN] = { "CONN", 15, 24, 6, false, -1 },
 };
 
 struct cols {

@@ -138,9 +138,15 @@ static void draw_line(struct canvas *c, const struct side *d, int i, int x, int 
 static void titles(const struct snapshot *s, const struct snap_piece *p, char blocked[128],
 		   char waker[128])
 {
-	snprintf(blocked, 128, "%s  %s", p->p.cls == WAIT_CPU ? "RUNNING" : "BLOCKED",
+	char letter = wait_class_letter(p->p.cls);
+	bool queued = letter == 'R' && p->occupant.tid;
+	snprintf(blocked, 128, "%s  %s",
+		 letter == 'C'   ? "RUNNING"
+		 : letter == 'R' ? "RUNNABLE"
+				 : "BLOCKED",
 		 text_task(s, &p->task).s);
-	snprintf(waker, 128, "WOKEN BY  %s", text_waker(s, p).s);
+	snprintf(waker, 128, "%s  %s", queued ? "CPU HAD BY" : "WOKEN BY",
+		 queued ? text_task(s, &p->occupant).s : text_waker(s, p).s);
 }
 
 static void stacks_draw(const struct ui *ui, struct canvas *c, const struct layout *l)

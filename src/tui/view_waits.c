@@ -23,13 +23,25 @@ static int waits_body(const struct ui *ui, const struct layout *l)
 	return CC_MAX(l->body_h - 2, 1);
 }
 
-/* What tells a row from the others in this grouping: the first that is not empty. */
-static const char *wait_label(const struct snapshot *s, const struct snap_wait *w)
+/* What tells a row from the others in this grouping; by class, the first that all of it share. */
+static const char *wait_label(const struct ui *ui, const struct snap_wait *w)
 {
-	const cc_str from[] = { w->holder, w->waker, w->resource, w->site };
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
-		if (*snapshot_str(s, from[i]))
-			return snapshot_str(s, from[i]);
+	const cc_str any[] = { w->resource, w->site, w->holder, w->waker };
+	switch (ui->want.group) {
+	case GROUP_SITE:
+		return snapshot_str(ui->snap, w->site);
+	case GROUP_RESOURCE:
+		return snapshot_str(ui->snap, w->resource);
+	case GROUP_WAKER:
+		return snapshot_str(ui->snap, w->waker);
+	case GROUP_HOLDER:
+		return snapshot_str(ui->snap, w->holder);
+	case GROUP_CLASS:
+		break;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(any); i++)
+		if (*snapshot_str(ui->snap, any[i]))
+			return snapshot_str(ui->snap, any[i]);
 	return "";
 }
 
@@ -62,11 +74,11 @@ static struct wait_cols place(int w)
 	return p;
 }
 
-static void draw_wait(struct canvas *c, const struct snapshot *s, const struct snap_wait *w, int y)
+static void draw_wait(const struct ui *ui, struct canvas *c, const struct snap_wait *w, int y)
 {
 	struct wait_cols p = place(c->w);
 	canvas_fit(c, 3, y, 13, style_wait(w->cls), wait_class_name(w->cls));
-	canvas_fit(c, 17, y, p.label_w, ROLE_FG, wait_label(s, w));
+	canvas_fit(c, 17, y, p.label_w, ROLE_FG, wait_label(ui, w));
 	canvas_right(c, p.total_x, y, 8, ROLE_FG | CELL_BOLD, text_dur(w->total_ns).s);
 	if (p.req_x)
 		canvas_right(c, p.req_x, y, 6, ROLE_FG, text_count(w->requests).s);
@@ -163,7 +175,7 @@ static void waits_draw(const struct ui *ui, struct canvas *c, const struct layou
 		if (ui->blame)
 			draw_blame(c, s, &s->blame[top + i], y);
 		else
-			draw_wait(c, s, &s->waits[top + i], y);
+			draw_wait(ui, c, &s->waits[top + i], y);
 		if (top + i != ui->pos[SCREEN_WAITS].row)
 			continue;
 		canvas_fill(c, 1, y, 1, ROLE_HI, '>');
@@ -182,7 +194,7 @@ static bool waits_match(const struct ui *ui, int row, const char *needle)
 		return text_has(snapshot_str(s, s->blame[row].victim), needle) ||
 		       text_has(snapshot_str(s, s->blame[row].culprit), needle);
 	return text_has(wait_class_name(s->waits[row].cls), needle) ||
-	       text_has(wait_label(s, &s->waits[row]), needle);
+	       text_has(wait_label(ui, &s->waits[row]), needle);
 }
 
 const struct view_ops view_waits = {
