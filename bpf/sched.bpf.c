@@ -235,19 +235,40 @@ int sched_switch(__u64 *ctx)
 
 #define KSOFTIRQ 0x71726974666f736bull /* "ksoftirq", the first 8 bytes of ksoftirqd's name */
 
-/* An interrupt has its own stack, and so does a softirq run from one or from local_bh_enable(): the
- * program's context then lies off the current task's stack. */
-static __always_inline __u32 waker_context(__u64 *ctx, struct task_struct *cur)
+/*
+ * Was the wake given by an interrupt, on top of @cur, who is not to blame? A softirq, and an
+ * interrupt of kernel code, have their own stack: the program's context then lies off the task's.
+ * But an interrupt of user code runs on the task's own stack (arch/x86/include/asm/irq_stack.h:
+ * run_irq_on_irqstack_cond). Timers and devices are known by their tracepoints. For what is left
+ * (IPIs): a user task wakes others from within a syscall, when it exits, or, kernel locks and pages
+ * only, from a page fault.
+ */
+static __always_inline bool in_interrupt(__u64 *ctx, struct task_struct *cur,
+					 const struct cpu_state *c, const struct task_state *wakee)
+{
+	struct pt_regs *regs;
+
+	if ((__u64)ctx - (__u64)cur->stack >= THREAD_SIZE)
+		return true;
+	if (c->hrtimer_fn || c->timer_fn || c->in_irq)
+		return true;
+	if (cur->flags & (PF_KTHREAD | PF_EXITING) || wakee->state & TASK_UNINTERRUPTIBLE)
+		return false;
+	regs = (struct pt_regs *)bpf_task_pt_regs(cur);
+	return REGS_NR(regs) < 0;
+}
+
+static __always_inline __u32 waker_context(__u64 *ctx, struct task_struct *cur,
+					   const struct cpu_state *c,
+					   const struct task_state *wakee)
 {
 	if (!cur->pid)
 		return CC_CTX_IDLE;
-	if ((__u64)ctx - (__u64)cur->stack >= THREAD_SIZE)
-		return CC_CTX_IRQ;
-	if (!(cur->flags & PF_KTHREAD))
-		return CC_CTX_TASK;
-	if (*(__u64 *)cur->comm == KSOFTIRQ)
+	if (cur->flags & PF_KTHREAD && *(__u64 *)cur->comm == KSOFTIRQ)
 		return CC_CTX_KSOFTIRQD;
-	return CC_CTX_KTHREAD;
+	if (in_interrupt(ctx, cur, c, wakee))
+		return CC_CTX_IRQ;
+	return cur->flags & PF_KTHREAD ? CC_CTX_KTHREAD : CC_CTX_TASK;
 }
 
 /* Has the running timer function woken its own sleeper, so that the wait timed out? */
@@ -347,7 +368,7 @@ int sched_waking(__u64 *ctx)
 		cnt_add(CC_CNT_WAKE_RUNNING, 1);
 	else if (st->now & CC_EP_PREEMPT)
 		return 0; /* preempted on its way to sleep: it was runnable all the time */
-	context = waker_context(ctx, cur);
+	context = waker_context(ctx, cur, c, st);
 	if (off && st->wake >= st->out) {
 		wake_send(p, st, cur, context, now);
 		return 0;
@@ -418,6 +439,26 @@ int BPF_PROG(timer_expire_exit)
 
 	if (c)
 		c->timer_fn = 0;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(irq_handler_entry)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->in_irq = 1;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(irq_handler_exit)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->in_irq = 0;
 	return 0;
 }
 

@@ -125,6 +125,8 @@ static void choose_programs(struct loader *l, const struct btf *kernel)
 		{ s->progs.hrtimer_expire_exit, "hrtimer_expire_exit" },
 		{ s->progs.timer_expire_entry, "timer_expire_entry" },
 		{ s->progs.timer_expire_exit, "timer_expire_exit" },
+		{ s->progs.irq_handler_entry, "irq_handler_entry" },
+		{ s->progs.irq_handler_exit, "irq_handler_exit" },
 		{ s->progs.tcp_retransmit_skb, "tcp_retransmit_skb" },
 		{ s->progs.sched_migrate_task, "sched_migrate_task" },
 		{ s->progs.task_rename, "task_rename" },
@@ -261,7 +263,7 @@ static int attach_all(struct loader *l, struct cc_err *err)
 		P(timer_expire_exit),    P(tcp_retransmit_skb),  P(sched_process_fork),
 		P(sched_process_exec),   P(sched_process_exit),  P(task_rename),
 		P(sched_waking),         P(sched_exit_tp),       P(sched_switch),
-		P(sched_migrate_task),
+		P(sched_migrate_task),   P(irq_handler_entry),   P(irq_handler_exit),
 #undef P
 	};
 	int ret = sock_attach(l, err);
