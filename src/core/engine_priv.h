@@ -24,7 +24,8 @@ struct loss_span {
 
 enum seg_kind {
 	SEG_WALK,    /* the task held the request: walk */
-	SEG_SPLIT,   /* the task touched it on both sides: split as an event loop's time */
+	SEG_SPLIT,   /* its operations on both sides: it held it, split by what it touched */
+	SEG_LOOP,    /* the same thread's time while it did not hold it */
 	SEG_ARRIVAL, /* before the first recv: split too */
 	SEG_QUEUED,
 	SEG_NO_IDENTITY,

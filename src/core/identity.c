@@ -91,6 +91,13 @@ static const struct req_op *op_before(const struct finder *f, cc_ns at)
 
 #define HOLDERS_MAX 64 /* operations looked at for who let go last */
 
+/* The path must be worked out again when this thread is heard of. */
+static void note_silent(struct req *r, uint32_t task)
+{
+	if (r->silent_cnt < ARRAY_SIZE(r->silent))
+		r->silent[r->silent_cnt++] = task;
+}
+
 /* The thread that let go of the request last, of those that touched it before @at; NULL: none did.
  * *ret_let_go: when; *ret_touched: its operation. */
 static const struct task *last_holder(const struct finder *f, cc_ns at, cc_ns *ret_let_go,
@@ -108,7 +115,10 @@ static const struct task *last_holder(const struct finder *f, cc_ns at, cc_ns *r
 			continue;
 		let_go = owner_let_go(f->e, t, f->r->pub.id, op->t, f->r->pub.end);
 		/* what it did after it was last seen nobody knows */
-		let_go = CC_MIN(let_go, CC_MAX(t->alive, op->t));
+		if (let_go > CC_MAX(t->alive, op->t)) {
+			let_go = CC_MAX(t->alive, op->t);
+			note_silent(f->r, index_of(f, t));
+		}
 		if (last && let_go <= *ret_let_go)
 			continue;
 		last = t;
@@ -173,7 +183,7 @@ static int queued_since(struct finder *f, cc_ns foreign)
 		f->cur = index_of(f, holder);
 	}
 	if (holder == t) {
-		before.kind = SEG_SPLIT;
+		before.kind = SEG_LOOP;
 		before.evidence = CC_EV_BIT(SOCKET);
 		/* not its own before it received more of it, nor while another one was open */
 		if (received_at(f, t, f->t) || busy_with_other(f, t, free))

@@ -160,6 +160,7 @@ static void walk_seg(struct walk *w, const struct ident_seg *s)
 		walk_span(w, s->task, s->lo, s->hi, true, 0);
 		return;
 	case SEG_SPLIT:
+	case SEG_LOOP:
 	case SEG_ARRIVAL:
 		split_span(w, s);
 		return;

@@ -23,11 +23,14 @@ struct up_op { /* an operation on an upstream socket that is linked to the reque
 
 struct req {
 	struct cc_request pub;
-	bool told;              /* a REQ came */
-	bool open;              /* an OPEN_REQ came, no REQ yet */
-	bool computed;          /* has the path of what is told now */
-	bool due;               /* is being worked out */
-	cc_ns seen;             /* ts of its last record */
+	bool told;          /* a REQ came */
+	bool open;          /* an OPEN_REQ came, no REQ yet */
+	bool computed;      /* has the path of what is told now */
+	bool due;           /* is being worked out */
+	cc_ns seen;         /* ts of its last record */
+	bool identified;    /* its holders are known */
+	uint32_t silent[4]; /* tasks that were not heard of up to its end when it was worked out */
+	uint32_t silent_cnt;
 	uint64_t leaned;        /* threads whose operations its path leans on: bit tid % 64 */
 	VEC(struct req_op) ops; /* by t */
 	VEC(struct up_op) ups;  /* by t */

@@ -30,6 +30,7 @@ void tasks_done(struct tasks *ts)
 	vec_done(ts->mem, &ts->sides);
 	vec_done(ts->mem, &ts->free_sides);
 	vec_done(ts->mem, &ts->dirty);
+	vec_done(ts->mem, &ts->late);
 	map_done(ts->mem, &ts->by_tid);
 }
 

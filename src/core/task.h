@@ -112,13 +112,19 @@ struct task {
 	char comm[CC_COMM_LEN + 1];
 };
 
+struct late_span { /* what @tid did in [from, to) is otherwise than was thought */
+	cc_ns from, to;
+	uint32_t tid;
+};
+
 struct tasks {
 	struct mem *mem;
 	VEC(struct task) v;
 	struct map by_tid;      /* tid -> 1 + index of the task that has it last */
 	VEC(struct side) sides; /* [0] is unused */
 	VEC(uint32_t) free_sides;
-	VEC(uint32_t) dirty; /* indexes of tasks with dirty set */
+	VEC(struct late_span) late; /* since the owner emptied it */
+	VEC(uint32_t) dirty;        /* indexes of tasks with dirty set */
 	uint64_t episodes, clamped, lost_cnt;
 	cc_ns lost_ns;
 	uint64_t stacks_user;

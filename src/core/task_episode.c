@@ -129,6 +129,15 @@ static int attach_side(struct tasks *ts, struct task *t, struct episode *ep, uin
 	return 0;
 }
 
+/* Time that was taken for RUNNING, or for a wait that goes on: it was lost, or it ended. */
+static int note_late(struct tasks *ts, const struct task *t, cc_ns from, cc_ns to)
+{
+	if (vec_reserve(ts->mem, &ts->late, ts->late.cnt + 1))
+		return -ENOMEM;
+	ts->late.p[ts->late.cnt++] = (struct late_span){ from, to, t->tid };
+	return 0;
+}
+
 static bool is_dup(const struct task *t, const struct cc_rec_episode *r)
 {
 	const struct episode *last = t->eps.cnt ? &t->eps.p[t->eps.cnt - 1] : NULL;
@@ -150,6 +159,24 @@ static void witness(struct tasks *ts, struct task *t, const struct episode *ep)
 		side_free(ts, &t->open.ep.side);
 		t->open = (struct open_state){ 0 };
 	}
+}
+
+/* Returns where @ep went; -EEXIST: it is there already; -ENOMEM. There is room for it. */
+static int64_t append_or_place(struct tasks *ts, struct task *t, const struct episode *ep,
+			       uint64_t lost)
+{
+	const struct episode *last = t->eps.cnt ? &t->eps.p[t->eps.cnt - 1] : NULL;
+	int64_t at = t->eps.cnt;
+
+	if (last && ep->out < last->in) {
+		at = place(ts, t, ep);
+		return at < 0 || !note_late(ts, t, ep->out, ep->in) ? at : -ENOMEM;
+	}
+	if ((lost || (last && ep->seq - last->seq > 1)) &&
+	    note_late(ts, t, last ? last->in : 0, ep->out))
+		return -ENOMEM;
+	t->eps.p[t->eps.cnt++] = *ep;
+	return at;
 }
 
 int tasks_episode(struct tasks *ts, const struct cc_rec_episode *r)
@@ -181,14 +208,9 @@ int tasks_episode(struct tasks *ts, const struct cc_rec_episode *r)
 	idx = (uint32_t)(t - ts->v.p);
 	if (mark_dirty(ts, t) || vec_reserve(ts->mem, &t->eps, t->eps.cnt + 1))
 		return -ENOMEM;
-	if (t->eps.cnt && ep.out < t->eps.p[t->eps.cnt - 1].in) {
-		at = place(ts, t, &ep);
-		if (at < 0)
-			return 0;
-	} else {
-		at = t->eps.cnt;
-		t->eps.p[t->eps.cnt++] = ep;
-	}
+	at = append_or_place(ts, t, &ep, r->lost);
+	if (at < 0)
+		return at == -EEXIST ? 0 : (int)at;
 	witness(ts, t, &ep);
 	if (r->lost) {
 		ts->lost_cnt += CC_LOST_CNT(r->lost);
@@ -371,6 +393,8 @@ int tasks_open(struct tasks *ts, const struct cc_rec_open_task *r)
 	from = r->out ? r->out : r->last_in ? r->last_in : r->h.ts;
 	if (!t->cut && (!t->eps.cnt || from <= t->eps.p[0].out))
 		t->known_from = CC_MIN(t->known_from, from);
+	if (r->lost && note_late(ts, t, t->eps.cnt ? t->eps.p[t->eps.cnt - 1].in : 0, from))
+		return -ENOMEM;
 	if (t->eps.cnt && r->h.ts <= t->eps.p[t->eps.cnt - 1].in)
 		return 0; /* an episode that came before tells more */
 	return fill_open(ts, &t->open, r);

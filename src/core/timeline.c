@@ -101,7 +101,7 @@ static void after_last(const struct task *t, struct gap *g, cc_ns at, bool ran,
 		in_gap(g, at, ret);
 		return;
 	}
-	if (o->now && !o->out && prev && o->last_in > prev->in) {
+	if (o->now && !o->out && g->lo != CC_NEVER && o->last_in > g->lo) {
 		lost_before(g, prev, o->seq, o->lost);
 		if (at <= o->last_in) {
 			g->hi = o->last_in;
@@ -233,8 +233,9 @@ int tasks_wake(struct tasks *ts, const struct cc_rec_wake *r)
 
 	if (!t || !t->timeline)
 		return 1; /* nothing is kept of it */
-	i = vec_lower_bound(&t->eps, out, r->h.ts + 1);
-	if (i > 0 && r->h.ts < t->eps.p[i - 1].in)
+	/* on ties the waking comes before the switch-in */
+	i = vec_lower_bound(&t->eps, out, r->h.ts);
+	if (i > 0 && r->h.ts <= t->eps.p[i - 1].in)
 		return wake_in(ts, t, i - 1, r);
 	if (i < t->eps.cnt) {
 		task_piece(t, ts, r->h.ts + 1, false, &p);

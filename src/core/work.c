@@ -20,6 +20,33 @@ static cc_ns matters_until(const struct engine *e, const struct req_news *n)
 	return i < t->touches.cnt ? t->touches.p[i].t : CC_NEVER;
 }
 
+/* A thread that was silent when the path was worked out has been heard of. */
+static bool is_broken_silence(const struct engine *e, const struct req *r)
+{
+	for (uint32_t i = 0; i < r->silent_cnt; i++)
+		if (e->tasks.v.p[r->silent[i]].alive >= r->pub.end)
+			return true;
+	return false;
+}
+
+/* Losses and episodes that were told late. */
+static int add_late(struct engine *e)
+{
+	struct requests *rs = &e->reqs;
+
+	for (uint32_t i = 0; i < e->tasks.late.cnt; i++) {
+		const struct late_span *l = &e->tasks.late.p[i];
+
+		if (l->from >= rs->worked_to)
+			continue;
+		if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
+			return -ENOMEM;
+		rs->news.p[rs->news.cnt++] = (struct req_news){ l->from, l->to, l->tid };
+	}
+	e->tasks.late.cnt = 0;
+	return 0;
+}
+
 /* Work that was told late: paths that leaned on these threads then are worked out again. */
 static void forget_leaning(struct engine *e)
 {
@@ -27,7 +54,7 @@ static void forget_leaning(struct engine *e)
 	cc_ns first = CC_NEVER;
 
 	for (uint32_t i = 0; i < rs->news.cnt; i++) {
-		rs->news.p[i].to = matters_until(e, &rs->news.p[i]);
+		rs->news.p[i].to = CC_MAX(rs->news.p[i].to, matters_until(e, &rs->news.p[i]));
 		first = CC_MIN(first, rs->news.p[i].from);
 	}
 	for (uint32_t i = 0; i < rs->v.cnt && rs->news.cnt; i++) {
@@ -47,12 +74,12 @@ static void forget_leaning(struct engine *e)
 }
 
 /* A request told now may have had holders that never touched it, in a time worked out before. */
-static int add_holders(struct engine *e, const struct req *r)
+static int add_holders(struct engine *e, struct req *r)
 {
 	struct requests *rs = &e->reqs;
 
-	if (!r->told || r->pub.start >= rs->worked_to)
-		return 0;
+	if ((!r->told && r->identified) || r->pub.start >= rs->worked_to)
+		return 0; /* while it is open its holders are known from the first time on */
 	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
 		if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
 			return -ENOMEM;
@@ -62,10 +89,10 @@ static int add_holders(struct engine *e, const struct req *r)
 	return 0;
 }
 
-static bool is_due(const struct req *r, cc_ns to, cc_ns now)
+static bool is_due(const struct engine *e, const struct req *r, cc_ns to, cc_ns now)
 {
 	if (r->told)
-		return !r->computed && r->pub.end < to;
+		return (!r->computed || is_broken_silence(e, r)) && r->pub.end < to;
 	return r->open && now;
 }
 
@@ -94,7 +121,7 @@ static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns 
 		struct due *d;
 		int err;
 
-		if (!r || r->pub.id.kind != CC_REQID_SOCK || !is_due(r, to, now))
+		if (!r || r->pub.id.kind != CC_REQID_SOCK || !is_due(e, r, to, now))
 			continue;
 		if (done && r->due)
 			continue;
@@ -106,12 +133,14 @@ static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns 
 		*d = (struct due){ .slot = i, .first = e->segs.cnt };
 		r->due = true;
 		r->leaned = 0;
+		r->silent_cnt = 0;
 		err = identity_find(e, r);
 		d->cnt = e->segs.cnt - d->first;
 		if (!err)
 			err = add_holders(e, r);
 		if (err)
 			return err;
+		r->identified = true;
 	}
 	return 0;
 }
@@ -122,6 +151,9 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	int err;
 
 	e->segs.cnt = 0;
+	err = add_late(e);
+	if (err)
+		return err;
 	/* who worked for which request must be known of all before one is walked */
 	err = identify(e, &due, 0, to, now);
 	if (!err && e->reqs.news.cnt) {
