@@ -223,6 +223,7 @@ int sched_switch(__u64 *ctx)
 		state = prev->__state;
 	occupant_push(c, prev, now);
 	c->slow = 0;
+	c->in_softirq = 0; /* on PREEMPT_RT a softirq can be switched out */
 	if (prev->pid)
 		task_out(prev, c, state, ctx[0], now);
 	if (next->pid)
@@ -236,39 +237,43 @@ int sched_switch(__u64 *ctx)
 #define KSOFTIRQ 0x71726974666f736bull /* "ksoftirq", the first 8 bytes of ksoftirqd's name */
 
 /*
- * Was the wake given by an interrupt, on top of @cur, who is not to blame? A softirq, and an
- * interrupt of kernel code, have their own stack: the program's context then lies off the task's.
- * But an interrupt of user code runs on the task's own stack (arch/x86/include/asm/irq_stack.h:
- * run_irq_on_irqstack_cond). Timers and devices are known by their tracepoints. For what is left
- * (IPIs): a user task wakes others from within a syscall, when it exits, or, kernel locks and pages
- * only, from a page fault.
+ * Was the wake given by an interrupt, on top of @cur, who is not to blame? Softirqs, timers and
+ * devices are known by their tracepoints. What is left (IPIs): an interrupt of kernel code has its
+ * own stack, so the program's context lies off the task's; one of user code runs on the task's own
+ * (arch/x86/include/asm/irq_stack.h: run_irq_on_irqstack_cond). But then no syscall is going on,
+ * and from user code a task wakes others only when it exits, or, kernel locks and pages only, from
+ * a page fault. CC_CTX_TASK: no interrupt.
  */
-static __always_inline bool in_interrupt(__u64 *ctx, struct task_struct *cur,
-					 const struct cpu_state *c, const struct task_state *wakee)
+static __always_inline __u32 interrupt_context(__u64 *ctx, struct task_struct *cur,
+					       const struct cpu_state *c,
+					       const struct task_state *wakee)
 {
 	struct pt_regs *regs;
 
+	if (c->hrtimer_fn || c->in_irq)
+		return CC_CTX_HARDIRQ;
+	if (c->in_softirq)
+		return CC_CTX_SOFTIRQ;
 	if ((__u64)ctx - (__u64)cur->stack >= THREAD_SIZE)
-		return true;
-	if (c->hrtimer_fn || c->timer_fn || c->in_irq)
-		return true;
+		return CC_CTX_IRQ;
 	if (cur->flags & (PF_KTHREAD | PF_EXITING) || wakee->state & TASK_UNINTERRUPTIBLE)
-		return false;
+		return CC_CTX_TASK;
 	regs = (struct pt_regs *)bpf_task_pt_regs(cur);
-	return REGS_NR(regs) < 0;
+	return REGS_NR(regs) < 0 ? CC_CTX_IRQ : CC_CTX_TASK;
 }
 
 static __always_inline __u32 waker_context(__u64 *ctx, struct task_struct *cur,
 					   const struct cpu_state *c,
 					   const struct task_state *wakee)
 {
+	__u32 context;
+
 	if (!cur->pid)
 		return CC_CTX_IDLE;
 	if (cur->flags & PF_KTHREAD && *(__u64 *)cur->comm == KSOFTIRQ)
 		return CC_CTX_KSOFTIRQD;
-	if (in_interrupt(ctx, cur, c, wakee))
-		return CC_CTX_IRQ;
-	return cur->flags & PF_KTHREAD ? CC_CTX_KTHREAD : CC_CTX_TASK;
+	context = interrupt_context(ctx, cur, c, wakee);
+	return context == CC_CTX_TASK && cur->flags & PF_KTHREAD ? CC_CTX_KTHREAD : context;
 }
 
 /* Has the running timer function woken its own sleeper, so that the wait timed out? */
@@ -459,6 +464,26 @@ int BPF_PROG(irq_handler_exit)
 
 	if (c)
 		c->in_irq = 0;
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(softirq_entry)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->in_softirq = 1;
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(softirq_exit)
+{
+	struct cpu_state *c = this_cpu();
+
+	if (c)
+		c->in_softirq = 0;
 	return 0;
 }
 
