@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From records through the engine to the rows. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
 #include "filter.h"
+#include "folded.h"
 #include "json.h"
+#include "markdown.h"
+#include "pprof.h"
+#include "report.h"
 #include "shop_stream.h"
 #include "snapshot.h"
 
@@ -225,4 +230,81 @@ Test(snapshot, of_nothing)
 	snapshot_free(s);
 	engine_free(e);
 	snapshot_free(NULL);
+}
+
+/* ---- a hostile recording: good records with bytes changed, whatever they then say ---- */
+
+struct mutation {
+	struct engine *e;
+	uint64_t seed;
+};
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 33;
+}
+
+static int feed_mutated(void *ctx, const struct cc_rec *rec, size_t len)
+{
+	struct mutation *m = ctx;
+	uint64_t copy[64];
+
+	cr_assert_leq(len, sizeof(copy));
+	memcpy(copy, rec, len);
+	for (uint64_t n = next_random(&m->seed) % 8; n >= 6; n--) {
+		/* the size in the first two bytes is the file's to check */
+		size_t at = 2 + next_random(&m->seed) % (len - 2);
+
+		((uint8_t *)copy)[at] =
+			(uint8_t)(next_random(&m->seed) >> next_random(&m->seed) % 8);
+	}
+	int err = engine_feed(m->e, (const struct cc_rec *)copy, len);
+
+	return err == -EINVAL ? 0 : err;
+}
+
+Test(snapshot, of_hostile_records, .timeout = 120)
+{
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		struct engine_opts o = { .memory_bytes = 16 << 20 };
+		struct mutation m = { NULL, seed };
+		struct snapshot *s;
+		char *text = NULL;
+		size_t len;
+
+		cr_assert_eq(engine_new(&o, &m.e), 0);
+		cr_assert_eq(shop_stream(feed_mutated, &m), 0);
+		cr_assert_eq(engine_finish(m.e), 0);
+		cr_assert_eq(snapshot_build(m.e,
+					    &(struct cc_query){ .all_in_flight = true,
+								.group = seed % 5,
+								.root_causes = seed % 2 },
+					    &s),
+			     0);
+		FILE *out = open_memstream(&text, &len);
+
+		cr_expect_eq(json_snapshot_line(s, out), 0);
+		cr_expect_eq(report_text(s, true, out), 0);
+		cr_expect_eq(pprof_write(s, out), 0);
+		cr_expect_eq(folded_write(s, out), 0);
+		for (uint32_t i = 0; i < s->request_cnt; i++) {
+			const struct snap_request *r = &s->requests[i];
+			cc_ns sum = 0;
+
+			cr_expect_eq(markdown_request(s, r, out), 0);
+			for (uint32_t k = 0; k < r->piece_cnt; k++) {
+				const struct cc_piece *p = &s->pieces[r->first_piece + k].p;
+
+				sum += p->depth ? 0 : p->end - p->start;
+			}
+			if (r->path_ok && !r->pieces_left_out)
+				cr_assert_eq(sum, r->latency_ns, "seed %llu, request %s",
+					     (unsigned long long)seed, STR(r->id_text));
+		}
+		fclose(out);
+		free(text);
+		snapshot_free(s);
+		engine_free(m.e);
+	}
 }
