@@ -119,6 +119,8 @@ int collect_close_recording(struct collect *c)
 	return c->writer_err ? c->writer_err : err;
 }
 
+int collect_recording_error(const struct collect *c) { return c->writer_err; }
+
 int collect_finish(struct collect *c) { return c->engine ? engine_finish(c->engine) : 0; }
 
 int collect_restart(struct collect *c, struct cc_source *source)

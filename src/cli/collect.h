@@ -45,6 +45,9 @@ CC_NODISCARD int collect_stop(struct collect *c);
 /* Closes the recording: index and counters. Returns 0 or the first error of writing it. */
 CC_NODISCARD int collect_close_recording(struct collect *c);
 
+/* 0, or the error that ended the recording while the rest goes on. */
+int collect_recording_error(const struct collect *c);
+
 /* Ends the engine's stream: whatever is open becomes in flight (engine_finish). */
 CC_NODISCARD int collect_finish(struct collect *c);
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -64,7 +65,16 @@ static void clear_fd(int fd)
 static int publish(struct session *s)
 {
 	struct snapshot *snap;
-	int err = collect_snapshot(s->collect, &s->query, &snap);
+	struct cc_query q = s->query;
+	char status[128];
+	int broken = collect_recording_error(s->collect);
+	if (s->err || broken) {
+		snprintf(status, sizeof(status), "%s: %s",
+			 s->err ? "the collector failed" : "the recording ended",
+			 strerror(s->err ? -s->err : -broken));
+		q.status = status;
+	}
+	int err = collect_snapshot(s->collect, &q, &snap);
 	if (err)
 		return err;
 	snap->runtime.live = !s->replay_path && !s->ended;
@@ -82,7 +92,7 @@ static int on_tick(void *ctx, struct collect *c, const struct cc_rec_tick *tick)
 	struct session *s = ctx;
 	s->tick_gap_ns = s->tick_ns && tick->h.ts > s->tick_ns ? tick->h.ts - s->tick_ns : 0;
 	s->tick_ns = tick->h.ts;
-	return s->replay_path ? 0 : publish(s);
+	return s->replay_path || s->cmd.paused ? 0 : publish(s);
 }
 
 static int end_of_stream(struct session *s)
@@ -181,11 +191,12 @@ static int apply_command(struct session *s)
 	if (!c)
 		return 0;
 	bool seek = s->replay_path && c->seek_cnt != s->cmd.seek_cnt;
+	bool show = c->changed != TUI_CH_SELECT;
 	s->cmd = *c;
 	apply_query(s, c);
 	int err = seek ? replay_seek(s, c->view_ns) : 0;
 	free(c);
-	return err ? err : publish(s);
+	return err || !show ? err : publish(s);
 }
 
 static void apply_job(struct session *s)
@@ -235,8 +246,12 @@ static void *collector(void *arg)
 	}
 	if (!err && !s->replay_path && !s->ended)
 		err = collect_stop(s->collect);
-	s->err = err;
-	signal_fd(s->event_fd);
+	if (err) { /* what there is stays on the screen, and says why it is the last */
+		s->err = err;
+		s->ended = true;
+		if (publish(s))
+			signal_fd(s->event_fd);
+	}
 	return NULL;
 }
 

@@ -93,7 +93,7 @@ static enum cli_exit plain_run(const struct cli_opts *o, struct collect_opts *co
 
 /* ---- the terminal UI ---- */
 
-static enum cli_exit ui_failed(int err, const struct cli_opts *o)
+static enum cli_exit ui_failed(int err)
 {
 	switch (-err) {
 	case ENOTTY:
@@ -101,8 +101,6 @@ static enum cli_exit ui_failed(int err, const struct cli_opts *o)
 				"top needs a terminal; use -b for plain text or --json");
 	case EINVAL:
 		return cli_fail(CLI_FAILED, "this terminal (TERM) is not known to curses; use -b");
-	case ENOENT:
-		return cli_fail(CLI_USAGE, "no theme '%s'", o->theme ? o->theme : "default");
 	case EINTR:
 	case EIO:
 		return CLI_FAILED; /* ended from outside, or nobody is there to read a line */
@@ -113,9 +111,15 @@ static enum cli_exit ui_failed(int err, const struct cli_opts *o)
 
 static enum cli_exit ui_run(const struct cli_opts *o, struct collect_opts *co)
 {
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+	struct cc_err why;
+	enum cli_exit bad = CLI_OK;
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		bad = ui_failed(-ENOTTY);
+	else if (o->theme && tui_check_theme(o->theme, &why))
+		bad = cli_fail(CLI_USAGE, "%s", why.msg);
+	if (bad) {
 		collect_opts_drop(co);
-		return ui_failed(-ENOTTY, o);
+		return bad;
 	}
 	sigset_t set;
 	tui_signals(&set);
@@ -124,6 +128,8 @@ static enum cli_exit ui_run(const struct cli_opts *o, struct collect_opts *co)
 				   .replay_path = o->replay,
 				   .window_ns = o->window,
 				   .filter = o->filter };
+	const struct trace_info *file = o->replay ? trace_source_info(co->source) : NULL;
+	cc_ns first_ns = file ? file->first_ns : 0, last_ns = file ? file->last_ns : 0;
 	struct session *s;
 	int err = session_start(&so, &s);
 	if (err)
@@ -137,13 +143,15 @@ static enum cli_exit ui_run(const struct cli_opts *o, struct collect_opts *co)
 				     .ascii = o->ascii,
 				     .interval_ns = o->interval,
 				     .filter = o->filter,
+				     .first_ns = first_ns,
+				     .last_ns = last_ns,
 				     .max_frames = o->iterations };
 	int ui = tui_run(&to);
 	err = session_stop(s);
 	session_free(s);
 	if (err)
 		return tracing_failed(err);
-	return ui ? ui_failed(ui, o) : CLI_OK;
+	return ui ? ui_failed(ui) : CLI_OK;
 }
 
 /* ---- both ---- */

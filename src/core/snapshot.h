@@ -14,21 +14,22 @@ struct filter; /* filter.h: a parsed filter */
 enum snap_sort { SORT_LATENCY, SORT_AGE, SORT_CONFIDENCE, SORT_UNEXPLAINED, SORT_DOMINANT };
 enum snap_group { GROUP_CLASS, GROUP_SITE, GROUP_RESOURCE, GROUP_WAKER, GROUP_HOLDER };
 
-struct cc_query {		/* what the user looks at; all zero: the default view */
-	cc_ns view_ns;		/* window ends here; 0: at the watermark */
-	cc_ns window_ns;	/* 0: all that is kept */
+struct cc_query {                    /* what the user looks at; all zero: the default view */
+	cc_ns view_ns;               /* window ends here; 0: at the watermark */
+	cc_ns window_ns;             /* 0: all that is kept */
 	const struct filter *filter; /* NULL: none; borrowed for the call */
+	const char *status;	     /* for runtime.status; NULL: none; borrowed for the call */
 	enum snap_sort sort;
 	bool ascending;
 	enum snap_group group;
-	bool root_causes;	/* waits: by the deepest partition, not depth 0 */
-	uint32_t max_rows;	/* 0: 500 */
+	bool root_causes;         /* waits: by the deepest partition, not depth 0 */
+	uint32_t max_rows;        /* 0: 500 */
 	struct cc_reqid selected; /* kept among the rows when it is still known */
-	struct cc_reqid only;	/* nothing but this request (request_is()); kind NONE: all */
-	uint8_t min_confidence;	/* pieces below it count as unknown in waits */
-	bool all_in_flight;	/* rows of all requests in flight, not only of those beyond the p99 */
-	int32_t tz_off_s;	/* the user's zone: local time - UTC, for at= in the filter */
-	uint32_t max_pieces;	/* of all rows together; 0: 65536 */
+	struct cc_reqid only;     /* nothing but this request (request_is()); kind NONE: all */
+	uint8_t min_confidence;   /* pieces below it count as unknown in waits */
+	bool all_in_flight;  /* rows of all requests in flight, not only of those beyond the p99 */
+	int32_t tz_off_s;    /* the user's zone: local time - UTC, for at= in the filter */
+	uint32_t max_pieces; /* of all rows together; 0: 65536 */
 };
 
 struct snap_task {
@@ -38,7 +39,7 @@ struct snap_task {
 
 struct snap_stack {
 	uint32_t first, cnt; /* in frames[] */
-	uint32_t flags;	     /* CC_ST_* */
+	uint32_t flags;      /* CC_ST_* */
 };
 struct snap_frame {
 	cc_str text;   /* "cart_add+0x41" or "app+0x1234" */
@@ -50,17 +51,17 @@ struct snap_frame {
 struct snap_piece {
 	struct cc_piece p;
 	struct snap_task task, waker, holder, occupant;
-	cc_str site;	 /* the innermost user frame that names the place; "" none */
+	cc_str site; /* the innermost user frame that names the place; "" none */
 	cc_str waker_site;
 	cc_str resource;
-	cc_str for_request, by_request; /* ids as text */
+	cc_str for_request, by_request;                    /* ids as text */
 	uint32_t stack, kstack, waker_stack, waker_kstack; /* 1 + index in stacks[]; 0: none */
 };
 
 struct snap_dominant {
-	uint8_t cls;	/* enum wait_class */
+	uint8_t cls; /* enum wait_class */
 	cc_ns ns;
-	double share;	/* of latency */
+	double share; /* of latency */
 	cc_str site, resource;
 	uint32_t piece; /* index in the request's pieces */
 };
@@ -79,9 +80,9 @@ struct snap_request {
 	bool path_ok, lost_inside;
 	bool pieces_left_out; /* beyond max_pieces: piece_cnt is 0 though there is a path */
 	struct snap_dominant dominant, root;
-	struct snap_task waker, holder; /* of the dominant wait */
-	cc_str waker_text, holder_text; /* for the two columns: "worker/7", "softirq", "-" */
-	cc_str verdict;			/* one sentence */
+	struct snap_task waker, holder;  /* of the dominant wait */
+	cc_str waker_text, holder_text;  /* for the two columns: "worker/7", "softirq", "-" */
+	cc_str verdict;                  /* one sentence */
 	uint32_t first_piece, piece_cnt; /* in pieces[] */
 };
 
@@ -90,7 +91,7 @@ struct snap_wait { /* one row of Waits */
 	cc_str site, resource, waker, holder;
 	cc_ns total_ns, p50_ns, p99_ns;
 	uint32_t requests;
-	double share;	 /* of the latency of the requests counted */
+	double share; /* of the latency of the requests counted */
 	uint8_t confidence;
 	cc_ns what_if_ns; /* at most this much less, summed, if this wait were gone */
 };
@@ -107,7 +108,7 @@ struct snap_thread {
 	struct snap_task task;
 	uint32_t flags; /* CC_TF_* */
 	uint32_t requests;
-	cc_ns mix[9];	/* by WAIT_GROUPS, over the window */
+	cc_ns mix[9];      /* by WAIT_GROUPS, over the window */
 	uint8_t strip[60]; /* index in WAIT_GROUPS + 1 of what filled most of that slice; 0 none */
 };
 
@@ -117,22 +118,22 @@ struct snapshot {
 	int64_t realtime_off_ns;
 	struct engine_stats stats;
 	struct snap_task target;
-	uint32_t target_cnt;	 /* of targets[] */
+	uint32_t target_cnt; /* of targets[] */
 	const struct snap_task *targets;
 	cc_str host, filter_text;
 	uint32_t note_cnt;
 	const cc_str *notes;
 
-	uint32_t total_cnt;	 /* finished requests in the window, before the filter */
-	uint32_t match_cnt;	 /* after it */
+	uint32_t total_cnt; /* finished requests in the window, before the filter */
+	uint32_t match_cnt; /* after it */
 	uint32_t in_flight_cnt;
-	uint32_t stream_cnt;	 /* in the window, kept out of percentiles */
+	uint32_t stream_cnt; /* in the window, kept out of percentiles */
 	cc_ns p50_ns, p95_ns, p99_ns, max_ns;
-	double rate;		 /* finished requests per second */
-	double conf_share[3];	 /* H, M, L of finished requests, 0..1 */
-	cc_ns p99_line[60];	 /* p99 of equal slices of the window, oldest first; 0: none */
-	cc_ns p99_mix[9];	 /* ns by WAIT_GROUPS in requests >= p95: "where p99 went" */
-	cc_str verdict;		 /* for the window, slow versus typical */
+	double rate;          /* finished requests per second */
+	double conf_share[3]; /* H, M, L of finished requests, 0..1 */
+	cc_ns p99_line[60];   /* p99 of equal slices of the window, oldest first; 0: none */
+	cc_ns p99_mix[9];     /* ns by WAIT_GROUPS in requests >= p95: "where p99 went" */
+	cc_str verdict;       /* for the window, slow versus typical */
 
 	uint32_t request_cnt;
 	const struct snap_request *requests; /* rows, in the query's order */
