@@ -133,7 +133,7 @@ def threads(w, loss=False):
     if w.rnd.random() < 0.5:
         w.spawn("background", background)
     w.locks = locks
-    return net
+    return [net]
 
 
 def helpers(w):
@@ -151,7 +151,7 @@ def helpers(w):
 
     for c in conns(w, net, w.rnd.randint(2, 4)):
         w.spawn("conn", main, c)
-    return net
+    return [net]
 
 
 def pool(w):
@@ -181,7 +181,7 @@ def pool(w):
     w.spawn("receiver", receiver)
     for _ in range(w.rnd.randint(1, 2)):
         w.spawn("worker", worker)
-    return net
+    return [net]
 
 
 def loops(w):
@@ -231,7 +231,7 @@ def loops(w):
         loop = S.Loop(w)
         conns(w, net, w.rnd.randint(2, 4), loop)
         w.spawn("loop", main, loop)
-    return net
+    return [net]
 
 
 def offload(w):
@@ -268,7 +268,7 @@ def offload(w):
     w.spawn("loop", main)
     for _ in range(w.rnd.randint(1, 3)):
         w.spawn("worker", worker)
-    return net
+    return [net]
 
 
 def forks(w):
@@ -294,7 +294,7 @@ def forks(w):
 
     conns(w, net, w.rnd.randint(1, 4), loop)
     w.spawn("main", main)
-    return net
+    return [net]
 
 
 def two_processes(w):
@@ -313,7 +313,7 @@ def two_processes(w):
         for c in conns(w, net, 2):
             w.spawn("conn", main, c, tgid=tgid)
         nets.append(net)
-    return nets[0]
+    return nets
 
 
 def barging(w):
@@ -340,7 +340,7 @@ def barging(w):
     for _ in range(w.rnd.randint(1, 2)):
         w.spawn("thief", thief)
     w.locks = [m]
-    return net
+    return [net]
 
 
 def mixed(w):
@@ -395,7 +395,7 @@ def mixed(w):
     for c in conns(w, net, w.rnd.randint(1, 2)):
         w.spawn("other", other, c)
     w.locks = locks
-    return net
+    return [net]
 
 
 FAMILIES = {
@@ -410,7 +410,7 @@ FAMILIES = {
 }
 
 
-class Soup(S.Recorder):
+class Soup(S.World):
     """No machine at all: tasks of two processes block, wake and run as dice say; losses and second
     wakes included. There are no requests; spans of tasks are asked for."""
 
@@ -420,7 +420,7 @@ class Soup(S.Recorder):
     def __init__(self, seed):
         self.rnd = random.Random(seed)
         self.t0 = self.now = 1000
-        self.records, self.queries = [], []
+        self.records, self.queries, self.nets = [], [], []
         self.all = []
         for i in range(self.rnd.randint(3, 8)):
             p = S.Proc(101 + i, self.rnd.choice((100, 100, 200)), "soup")
@@ -439,9 +439,12 @@ class Soup(S.Recorder):
         if u < 0.4 and len(run) > 1:
             self.go_off(rnd.choice(run), rnd.random() < 0.25)
         elif u < 0.7 and blocked and run:
-            self.wake(rnd.choice(blocked), rnd.choice(run))
+            self.wake(rnd.choice(blocked), self.waker(run))
         elif ready:
             self.go_on(rnd.choice(ready))
+
+    def waker(self, run):
+        return self.rnd.choice(run)
 
     def go_off(self, p, preempted):
         if p.last_in == self.now:
@@ -474,13 +477,20 @@ class Soup(S.Recorder):
         self.episode(p, 0)
         p.state, p.last_in = "run", self.now
 
-    def make(self):
-        for _ in range(self.rnd.randint(30, 200)):
-            self.step()
-        self.now += 1
+    def refresh(self, last=False):
         self.procs = {p.tid: p for p in self.all}
-        for p in self.all:
-            self.open_task(p, 17, self.now)
+        S.World.refresh(self, self.nets, last)
+
+    def make(self, ticks):
+        steps = self.rnd.randint(30, 200)
+        at = [self.rnd.randint(1, steps) for _ in range(ticks)]
+        for i in range(steps):
+            self.step()
+            if i in at:
+                self.now += 1
+                self.refresh()
+        self.now += 1
+        self.refresh(last=True)
         for _ in range(12):
             lo = self.rnd.randint(self.t0, self.now - 1)
             self.queries.append((self.rnd.choice(self.all).tid, lo, self.rnd.randint(lo + 1, self.now)))
@@ -496,11 +506,19 @@ class Chaos(Soup):
         for p in self.all:
             p.tgid = 100
         self.net = S.Net(self)
+        self.nets = [self.net]
         self.net.again = lambda conn: None
         self.cookie, self.busy = 0x10, {}
         self.conns = [S.Conn(self.net) for _ in range(self.rnd.randint(1, 4))]
         for r in self.records:
             r["tgid"] = 100
+
+    def waker(self, run):
+        p = self.rnd.choice(run)
+        if self.busy.get(p.tid) == self.now:
+            self.now += 1  # one thread does one thing at a time
+        self.busy[p.tid] = self.now
+        return p
 
     def step(self):
         super().step()
@@ -527,11 +545,11 @@ class Chaos(Soup):
                 c.req = None
 
 
-def make(name, seed, length=None):
+def make(name, seed, length=None, ticks=0):
     if name == "chaos":
-        return Chaos(f"chaos:{seed}").make()
+        return Chaos(f"chaos:{seed}").make(ticks)
     if name == "soup":
-        return Soup(f"soup:{seed}").make()
+        return Soup(f"soup:{seed}").make(ticks)
     build, opts = FAMILIES[name]
     rnd = random.Random(f"{name}/{seed}")
     opts = dict({"ncpu": rnd.choice((1, 2, 2, 3))}, **opts)
@@ -539,9 +557,13 @@ def make(name, seed, length=None):
     w.kthread = S.Proc(800, 800, "jbd2")
     w.stranger = S.Proc(900, 900, "stranger")
     w.records.append({"k": "TARGET", "ts": w.t0 - 20, "tgid": 100})
-    build(w)
-    w.run(w.t0 + (length or rnd.randint(150, 450)))
-    w.stop()
+    nets = build(w)
+    end = w.t0 + (length or rnd.randint(150, 450))
+    for at in sorted(rnd.randint(w.t0 + 1, end) for _ in range(ticks)):
+        w.run(at)
+        w.refresh(nets)
+    w.run(end)
+    w.refresh(nets, last=True)
     for _ in range(4):
         p = rnd.choice(list(w.procs.values()))
         lo = rnd.randint(p.start, w.now - 1) if p.start < w.now - 1 else w.t0
@@ -549,6 +571,6 @@ def make(name, seed, length=None):
     return w
 
 
-def stream(w, seed, ticks=0):
+def stream(w, seed):
     """The trace's records in one of the orders in which they can come."""
-    return S.interleave(w.records, random.Random(f"order/{seed}"), ticks)
+    return S.interleave(w.records, random.Random(f"order/{seed}"))

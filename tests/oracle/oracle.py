@@ -118,15 +118,17 @@ class Task:
 class Request:
     def __init__(self, rec):
         self.id = (rec["cookie"], rec["ordinal"])
-        self.rec = rec
+        self.over = rec["k"] == "REQ"
         self.arrival = rec["arrival"] or rec["first_recv"]
         self.first_recv, self.last_recv = rec["first_recv"], rec["last_recv"]
-        self.end = rec["last_send"]
+        self.sent = rec["last_send"]
+        self.end = self.sent if self.over else rec["ts"]
         self.recv_tid, self.send_tid = rec["recv_tid"], rec["send_tid"]
         self.accepted = rec["accepted"]
         self.upstream = []  # [send, recv) of linked calls
         self.eagain = []    # [EAGAIN, next send)
         self.ops = []       # (time, tid)
+        self.recvs = []     # of these, that received
         self.holds = {}     # tid -> [(from, to)] by socket or lineage
         self.segs = None    # the path's own holders, latest first
 
@@ -180,18 +182,20 @@ class Oracle:
     def timeline(self, t, recs, extras, second):
         """Episodes and open states, in the order of their times, to spans."""
         at = None  # on the CPU since; None: no data yet
-        last_seq = max((r["seq"] for r in recs if r["k"] == "EPISODE"), default=-1)
+        still_off = False
+        told = {r["seq"] for r in recs if r["k"] == "EPISODE"}
         for r in recs:
-            if r["k"] == "OPEN_TASK" and r["out"] and r["seq"] <= last_seq:
-                continue  # its EPISODE tells more
+            if r["k"] == "OPEN_TASK":
+                if r["out"] and r["seq"] in told:
+                    continue  # its EPISODE tells more
+                if at is not None and r is not recs[-1]:
+                    continue  # what comes later tells it too
             if r["k"] == "OPEN_TASK" and not r["out"]:
                 # on the CPU; what was folded lies before it went on
-                lost_at = r["last_in"] or r["ts"]
-                if at is None:
-                    at = lost_at
-                elif r["lost"][1]:
-                    self.gap(t, at, lost_at, r["lost"][1])
-                    at = lost_at
+                still_off = False
+                if at is not None:
+                    self.gap(t, at, r["last_in"], r["lost"][1])
+                at = r["last_in"] or r["ts"]
                 continue
             out = r["out"]
             if at is not None and out < at:
@@ -200,8 +204,9 @@ class Oracle:
                 self.gap(t, at, out, r["lost"][1])
             w = Wait(r, extras.get((r["tid"], r["seq"])) if r["k"] == "EPISODE" else None, t.tgid)
             self.off_cpu(t, w, out, [x for x in second if w.wake and w.wake < x <= w.end])
-            at = r["ts"] if r["k"] == "EPISODE" else None
-        if at is not None:
+            at = r["ts"]
+            still_off = r["k"] == "OPEN_TASK"
+        if at is not None and not still_off:
             end = min(t.dead, max(self.end_of_trace, at))
             if at < end:
                 t.spans.append(Span("run", at, end))
@@ -243,7 +248,7 @@ class Oracle:
                 self.requests[q.id] = q
         for q in self.requests.values():
             self.add_op(q.recv_tid, q.first_recv, q.id)
-            self.add_op(q.send_tid, q.end, q.id)
+            self.add_op(q.send_tid, q.sent, q.id)
         pending = {}
         for r in sorted((r for r in self.records if r["k"] == "SOCKOP"), key=lambda r: r["ts"]):
             up = r["flags"] & 1
@@ -252,6 +257,8 @@ class Oracle:
                     self.upstream_op(r, pending)
             elif r["aux"] in (1, 2) and (r["cookie"], r["ordinal"]) in self.requests:
                 self.add_op(r["tid"], r["ts"], (r["cookie"], r["ordinal"]))
+                if r["aux"] == 1:
+                    self.requests[(r["cookie"], r["ordinal"])].recvs.append((r["ts"], r["tid"]))
             elif r["aux"] == 7:
                 q = self.requests.get((r["cookie"], r["ordinal"]))
                 if q:
@@ -259,14 +266,14 @@ class Oracle:
         for q in self.requests.values():
             q.ops.sort()
             for e in q.eagain:
-                e[1] = min(t for t in self.sends(q) if t > e[0])
+                e[1] = min([t for t in self.sends(q) if t > e[0]], default=INF)
         for t in self.tasks.values():
             t.ops = sorted(set(t.ops))
             t.touches = sorted(set(t.touches))
 
     def sends(self, q):
         return [r["ts"] for r in self.records if r["k"] == "SOCKOP" and not r["flags"] & 1
-                and r["aux"] == 2 and (r["cookie"], r["ordinal"]) == q.id] + [q.end]
+                and r["aux"] == 2 and (r["cookie"], r["ordinal"]) == q.id] + [q.sent]
 
     def add_op(self, tid, ts, rid):
         if tid and ts:
@@ -276,9 +283,9 @@ class Oracle:
 
     def upstream_op(self, r, pending):
         rid = (r["link_cookie"], r["link_ordinal"])
+        self.task(r["tid"]).touches.append((r["ts"], rid))
         if rid not in self.requests:
             return
-        self.task(r["tid"]).touches.append((r["ts"], rid))
         if r["aux"] in (2, 3):
             if (r["cookie"], rid) not in pending:
                 pending[(r["cookie"], rid)] = [r["ts"], INF]
@@ -306,7 +313,10 @@ class Oracle:
         if s.ep.cls not in IDLE_WHEN_FREE:
             return False
         touched = [rid for x, rid in t.touches if x <= s.start]
-        return not touched or self.requests[touched[-1]].end <= s.start
+        if not touched:
+            return True
+        q = self.requests.get(touched[-1])
+        return q is not None and q.end <= s.start
 
     def idle_waits(self, t):
         return [s for s in t.waits() if self.is_idle(t, s)]
@@ -357,7 +367,7 @@ class Oracle:
 
         how: own (since an operation on q), handoff, lineage, after (rule 4c), gap (QUEUED or, on
         one thread, the event loop's), nobody."""
-        segs, tid, t = [], q.send_tid, q.end
+        segs, tid, t = [], q.send_tid, q.sent
         while t > q.first_recv:
             task = self.task(tid)
             before = [(x, rid == q.id) for x, rid in task.ops if x < t]
@@ -373,34 +383,43 @@ class Oracle:
                 tid, t = born[1], born[0]
                 continue
             s = self.handed_over(q, tid, t, 0)
-            if s and s.end > q.first_recv:
+            if s:
                 segs.append((tid, s.end, t, "handoff"))
                 tid, t = s.ep.by_task(), s.end
                 continue
-            tid, t = self.queued(q, segs, tid, t, since)
+            got_more = (t, tid) in q.recvs
+            tid, t = self.queued(q, segs, tid, t, since, got_more)
         return segs
 
-    def queued(self, q, segs, tid, t, since):
+    def queued(self, q, segs, tid, t, since, got_more):
         """Rule 4c (or d). Returns where the chain goes on."""
         task = self.task(tid)
         idle = [s.end for s in self.idle_waits(task) if s.end <= t]
         x = max([since] + idle)
         x = min(max(x, q.first_recv), t)
-        last = None  # the holder that let go last, among those that held it before x
+        last = None  # the holder that let go last
         for htid, spans in q.holds.items():
             for s, e in spans:
-                if s < x and (last is None or (e, s) > (last[2], last[1])):
+                if s < t and (last is None or (e, s) > (last[2], last[1])):
                     last = (htid, s, e)
-        if x < t:
-            segs.append((tid, x, t, "after"))
         if last is None:
-            if q.first_recv < x:
-                segs.append((tid, q.first_recv, x, "nobody"))
+            segs.append((tid, x, t, "after"))
+            segs.append((tid, q.first_recv, x, "nobody"))
             return tid, q.first_recv
-        let_go = min(last[2], x)
+        # who had it last has it until it lets go, if that is before the answer
+        let_go = last[2] if last[2] < t else max(x, last[1])
+        if last[0] == tid and (got_more or (
+                self.owner(tid, x) != q.id and self.unfinished(tid, x))):
+            x = t  # it was not q's before it received more of it; or another one's, still open
+        if max(let_go, x) < t:
+            segs.append((tid, max(let_go, x), t, "after"))
         if let_go < x:
             segs.append((tid, let_go, x, "loop" if last[0] == tid else "queue"))
         return last[0], let_go
+
+    def unfinished(self, tid, t):
+        rid = self.owner(tid, t)
+        return rid is not None and (rid not in self.requests or self.requests[rid].end > t)
 
     def load_served(self):
         """tid -> [(from, to, request)]: whose work a task did, as far as it is known."""
@@ -411,6 +430,11 @@ class Oracle:
             for tid, s, e, how in q.segs:
                 if how in ("own", "handoff", "lineage", "after"):
                     served.setdefault(tid, []).append((s, e, q.id))
+                elif how == "loop":
+                    # back to q by a linked upstream operation
+                    served.setdefault(tid, []).extend(
+                        (a, b, q.id) for a, b in self.owner_cuts(tid, s, e)
+                        if self.owner(tid, a) == q.id)
         helpers = []
         for q in self.requests.values():
             for tid, s, e, how in q.segs:
@@ -610,13 +634,15 @@ class Oracle:
         x, rid = touched[-1]
         return None if any(x <= i <= t for i in self.idle_starts(self.task(tid))) else rid
 
+    def owner_cuts(self, tid, lo, hi):
+        t = self.task(tid)
+        marks = [x for x, _ in t.touches] + self.idle_starts(t)
+        return self.pairs(sorted({lo, hi}.union(x for x in marks if lo < x < hi)))
+
     def own(self, q, tid, lo, hi):
         """[an operation of q, the thread's next one for q): its own time but for idle waits."""
         out = []
-        cuts = {lo, hi}
-        cuts.update(x for x, _ in self.task(tid).touches if lo < x < hi)
-        cuts.update(x for x in self.idle_starts(self.task(tid)) if lo < x < hi)
-        for a, b in self.pairs(sorted(cuts)):
+        for a, b in self.owner_cuts(tid, lo, hi):
             if self.owner(tid, a) == q.id:
                 out += self.walk(tid, a, b, q.id, "own")
             else:
@@ -640,6 +666,9 @@ class Oracle:
     def loop_slice(self, q, tid, a, b):
         s = self.task(tid).span_before(b)
         kind = s.kind if s else None
+        born = self.task(tid).born
+        if not s and not (born and b <= born[0]):
+            kind = "lost"
         owner = self.owner(tid, a)
         if kind == "lost":
             return [Node(a, b, tid, "unknown")]
@@ -647,6 +676,8 @@ class Oracle:
             return [Node(a, b, tid, "hol", by=owner)]
         if kind == "runq":
             return [Node(a, b, tid, "runq")]
+        if owner == q.id:
+            return self.walk(tid, a, b, q.id, "own")
         if any(x <= a < y for x, y in q.upstream):
             return [Node(a, b, tid, "upstream")]
         if any(x <= a < y for x, y in q.eagain):

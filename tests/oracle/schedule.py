@@ -297,10 +297,19 @@ class World(Recorder):
         if self.ready:
             self.after(0, self.dispatch, c)
 
-    def stop(self):
+    def refresh(self, nets, last=False):
+        """What the iterators tell, and the TICK after them."""
         for p in self.procs.values():
             if p.state != "dead":
-                self.open_task(p, 1 | 16, self.now)
+                self.open_task(p, 17 if last else 1, self.now)
+        for net in nets:
+            net.refresh()
+        self.tick(last)
+
+    def tick(self, last):
+        self.records.append({"k": "TICK", "ts": self.now, "cpu": 0xffff, "flags": int(last),
+                             "drained_to": self.now if last else max(
+                                 self.t0, self.now - self.rnd.randint(0, 20))})
 
     # small steps
     def step(self):
@@ -372,7 +381,8 @@ class Req:
     def __init__(self, conn, ordinal, arrival, parts):
         self.conn, self.ordinal, self.arrival, self.parts = conn, ordinal, arrival, parts
         self.recvs, self.sends, self.eagain, self.upstream = [], [], [], []
-        self.got = 0
+        self.recvs_told, self.sends_told, self.eagain_told = [], [], []
+        self.got, self.over = 0, False
 
 
 class Conn:
@@ -381,6 +391,7 @@ class Conn:
     def __init__(self, net, loop=None):
         self.net, self.loop = net, loop
         net.w.cookie += 1
+        net.conns.append(self)
         self.cookie = net.w.cookie
         self.ordinal, self.accepted = 0, net.w.t0 - 5
         self.req, self.unread, self.reader = None, [], None
@@ -390,7 +401,7 @@ class Net:
     """Sockets, their clients, and the REQ and SOCKOP records about them."""
 
     def __init__(self, w, tgid=100):
-        self.w, self.tgid, self.done = w, tgid, []
+        self.w, self.tgid, self.conns = w, tgid, []
 
     def arrive(self, conn, parts=1, gap=20):
         w = self.w
@@ -432,29 +443,42 @@ class Net:
     def send(self, p, q, last=True):
         q.sends.append((self.w.now, p.tid))
         if last:
+            q.over = True
             self.finish(q)
 
     def finish(self, q):
-        w, c = self.w, q.conn
-        for ts, tid in q.recvs[1:]:
-            self.op(OP_RECV, ts, tid, q)
-        for ts, tid in q.sends[:-1]:
-            self.op(OP_SEND, ts, tid, q)
+        self.tell(q, "REQ", self.w.now + self.w.rnd.choice((0, 1, 50)))
+        self.again(q.conn)
+
+    def tell(self, q, kind, ts):
+        """REQ or OPEN_REQ, and SOCKOPs (each once) for the operations whose times it
+        does not have."""
+        c, none = q.conn, [(0, 0)]
+        for what, ops, told in ((OP_RECV, q.recvs[1:], q.recvs_told),
+                                (OP_SEND, q.sends[:-1], q.sends_told),
+                                (OP_EAGAIN, q.eagain, q.eagain_told)):
+            for t, tid in ops[len(told):]:
+                self.op(what, t, tid, q)
+                told.append(t)
         ns = 0
-        for ts, tid in q.eagain:
-            self.op(OP_EAGAIN, ts, tid, q)
-            ns += min(t for t, _ in q.sends if t > ts) - ts
+        for t, tid in q.eagain:
+            ns += min([x for x, _ in q.sends if x > t], default=t) - t
         up = q.upstream[-1].cookie if q.upstream else 0
-        w.records.append({
-            "k": "REQ", "ts": w.now + w.rnd.choice((0, 1, 50)), "aux": 1, "cookie": c.cookie,
+        first, last = (q.sends or none)[0], (q.sends or none)[-1]
+        self.w.records.append({
+            "k": kind, "ts": ts, "aux": 1 if kind == "REQ" else 0, "cookie": c.cookie,
             "ordinal": q.ordinal, "arrival": q.arrival, "first_recv": q.recvs[0][0],
-            "last_recv": q.recvs[-1][0], "first_send": q.sends[0][0], "last_send": q.sends[-1][0],
+            "last_recv": q.recvs[-1][0], "first_send": first[0], "last_send": last[0],
             "accepted": c.accepted, "recv_cnt": len(q.recvs), "send_cnt": len(q.sends),
             "eagain_ns": ns, "eagain_cnt": len(q.eagain), "recv_tid": q.recvs[0][1],
-            "send_tid": q.sends[-1][1], "tgid": self.tgid, "up_cookie": up,
+            "send_tid": last[1], "tgid": self.tgid, "up_cookie": up,
             "up_votes": 2 if up else 0, "up_calls": len(q.upstream)})
-        self.done.append(q)
-        self.again(c)
+
+    def refresh(self):
+        """What the iterator tells of requests that are not over."""
+        for c in self.conns:
+            if c.req and c.req.recvs and not c.req.over:
+                self.tell(c.req, "OPEN_REQ", self.w.now)
 
     def again(self, conn):
         """The client thinks, then asks again."""
@@ -516,29 +540,36 @@ class Upstream:
 
 # ---- the stream -----------------------------------------------------------------------------
 
-def interleave(records, rnd, ticks):
-    """One of the orders in which rings could be drained: per task in order, else as it comes."""
+def interleave(records, rnd):
+    """One of the orders in which rings could be drained: per task in order, else as it comes; what
+    the iterators tell comes after all that was written before, and its TICK after that."""
     records = sorted(records, key=lambda r: r["ts"])
-    head = [{"k": "OPTION", "ts": records[0]["ts"], "aux": 6, "value": 62}]  # x86-64
-    end = records[-1]["ts"] if records else 0
-    out, i = [], 0
-    bounds = sorted(rnd.randint(records[0]["ts"], end) for _ in range(ticks)) + [end + 1]
-    for bound in bounds:
+    ticks = [r for r in records if r["k"] == "TICK"]
+    records = [r for r in records if r["k"] != "TICK"]
+    out = [{"k": "OPTION", "ts": records[0]["ts"], "aux": 6, "value": 62}]  # x86-64
+    i = 0
+    for tick in ticks + [None]:
         chunk = []
-        while i < len(records) and records[i]["ts"] < bound:
+        while i < len(records) and (not tick or records[i]["ts"] <= tick["ts"]):
             chunk.append(records[i])
             i += 1
-        rings = {}
-        for r in chunk:
-            small = r["k"] in ("REQ", "TASK", "LOSS")
-            rings.setdefault("small" if small else r.get("tid", 0), []).append(r)
-        rings = list(rings.values())
-        while rings:
-            ring = rnd.choice(rings)
-            for _ in range(rnd.randint(1, 4)):
-                if ring:
-                    out.append(ring.pop(0))
-            rings = [x for x in rings if x]
-        if bound <= end:
-            out.append({"k": "TICK", "ts": bound, "drained_to": bound, "cpu": 0xffff})
-    return head + out
+        out += shuffle([r for r in chunk if r["k"] not in ("OPEN_TASK", "OPEN_REQ")
+                        or r.get("flags", 0) & 8], rnd)
+        out += [r for r in chunk if r["k"] in ("OPEN_TASK", "OPEN_REQ")
+                and not r.get("flags", 0) & 8]
+        if tick:
+            out.append(tick)
+    return out
+
+
+def shuffle(records, rnd):
+    rings = {}
+    for r in records:
+        rings.setdefault("small" if r["k"] in ("REQ", "TASK") else r.get("tid", 0), []).append(r)
+    out, rings = [], list(rings.values())
+    while rings:
+        ring = rnd.choice(rings)
+        for _ in range(min(len(ring), rnd.randint(1, 4))):
+            out.append(ring.pop(0))
+        rings = [x for x in rings if x]
+    return out
