@@ -106,6 +106,9 @@ static enum cli_exit judge(const struct demo_shared *log, const struct snapshot 
 				err == -EOVERFLOW ? "the run was too long for the demo's log"
 						  : strerror(-err));
 	print_scores(s, score);
+	if (log->file_fd < 0)
+		cli_fail(CLI_FAILED,
+			 "demo: no directory whose syncs reach a disk: set TMPDIR to one");
 	uint32_t bad = 0;
 	for (int i = 0; i < DEMO_CAUSE_CNT; i++)
 		bad += !demo_score_ok(&score[i]);

@@ -298,23 +298,36 @@ static bool sums_exactly(const struct snapshot *s, const struct snap_request *ro
 	       row->latency_ns == row->path_sum_ns;
 }
 
-/* Whether the log itself shows the cause at work: it makes 60 % of the latency, and where a holder
- * is to blame, holders were off the CPU for 60 % of that. */
-static bool is_clear(const struct judge *j, const struct demo_req *r)
+/* @ns is larger than @other by more than measuring can hide. */
+static bool outweighs(cc_ns ns, cc_ns other) { return ns * 4 >= other * 5; }
+
+/* Whether those who were waited for were themselves kept by what they shall be blamed for, and not
+ * by a busy machine. */
+static bool holders_blocked(const struct judge *j, const struct demo_req *r)
 {
-	if (r->wait_ns * 10 < (r->end - r->sent) * 6)
-		return false;
-	if (expectations[r->cause].culprit != CULPRIT_HOLDER)
-		return true;
-	cc_ns off = 0;
+	double off = 0, cpu = 0, runq = 0;
 	const struct demo_hold *h;
 	FOR_EACH_HOLD(j, h, r->cause, r->wait_start, r->wait_end)
 	{
-		cc_ns len = CC_MAX(h->end - h->start, 1);
-		double share = (double)overlap(h, r->wait_start, r->wait_end) / (double)len;
-		off += (cc_ns)((double)h->off_ns * share);
+		double share = (double)overlap(h, r->wait_start, r->wait_end) /
+			       (double)CC_MAX(h->end - h->start, 1);
+		off += share * (double)h->off_ns;
+		cpu += share * (double)h->cpu_ns;
+		runq += share * (double)h->runq_ns;
 	}
-	return off * 10 >= r->wait_ns * 6;
+	return outweighs((cc_ns)off, (cc_ns)CC_MAX(cpu, runq));
+}
+
+/* Whether by the log itself the cause, and nothing else, took most of this request. */
+static bool is_clear(const struct judge *j, const struct demo_req *r)
+{
+	cc_ns cpu = r->cause == DEMO_CPU ? 0 : r->cpu_ns;
+	cc_ns runq = r->cause == DEMO_HOG ? 0 : r->runq_ns;
+	cc_ns known = r->wait_ns + cpu + runq, latency = r->end - r->sent;
+	cc_ns rest = latency > known ? latency - known : 0;
+	if (!outweighs(r->wait_ns, CC_MAX(CC_MAX(cpu, runq), rest)))
+		return false;
+	return expectations[r->cause].culprit != CULPRIT_HOLDER || holders_blocked(j, r);
 }
 
 static void judge_request(const struct judge *j, const struct demo_req *r, struct demo_score *sc)

@@ -42,6 +42,7 @@ struct demo_req {
 	cc_ns start, end;           /* received; answered */
 	cc_ns wait_start, wait_end; /* the span in which the cause worked */
 	cc_ns wait_ns; /* the cause's: by its kind, time off the CPU, on it, or queued for it */
+	cc_ns cpu_ns, runq_ns; /* of its thread from start to end, the cause's own included */
 };
 
 /* Somebody had what others wanted: a lock, a worker, the event loop, the CPU. */
@@ -52,7 +53,7 @@ struct demo_hold {
 	uint32_t ordinal;
 	uint32_t tid;
 	cc_ns start, end;
-	cc_ns off_ns; /* of it off the CPU and not runnable */
+	cc_ns off_ns, cpu_ns, runq_ns; /* of it: blocked, running, waiting for a CPU */
 };
 
 #define DEMO_REQS_MAX (1u << 16)
@@ -61,9 +62,8 @@ struct demo_hold {
 struct demo_shared {
 	uint16_t port[DEMO_CAUSE_CNT]; /* where the server listens, 127.0.0.1 */
 	uint16_t upstream_port;
-	int cpu;            /* that the hog and its victim are pinned to */
-	int file_fd;        /* unlinked file that is synced; -1: no disk found */
-	uint32_t fsync_cnt; /* syncs that take about 8 ms here */
+	int cpu;     /* that the hog and its victim are pinned to */
+	int file_fd; /* unlinked file that is synced; -1: no disk found */
 	atomic_int server_pid, upstream_pid, load_pid, hog_pid;
 	atomic_bool started;   /* the pids above are set */
 	atomic_bool go;        /* the load may begin */

@@ -27,20 +27,14 @@ struct demo {
 	pid_t parent; /* of all, in a session of its own; leads the group of the others */
 };
 
-/* One sync of one part, in ns, or 0 when syncs do not reach a disk there. */
-static cc_ns fsync_cost(int fd)
+/* Whether syncs there reach a disk: not in a tmpfs, and they take some time. */
+static bool syncs_wait(int fd)
 {
-	cc_ns best = UINT64_MAX;
 	struct statfs fs;
 	if (fstatfs(fd, &fs) < 0 || fs.f_type == TMPFS_MAGIC)
-		return 0;
-	for (int i = 0; i < 8; i++) {
-		cc_ns t0 = demo_now();
-		if (!demo_journal_write(fd, 0) || fsync(fd) < 0)
-			return 0;
-		best = CC_MIN(best, demo_now() - t0);
-	}
-	return best >= CC_US(50) ? best : 0;
+		return false;
+	cc_ns t0 = demo_now();
+	return demo_journal_write(fd, 0) && fsync(fd) == 0 && demo_now() - t0 >= CC_US(50);
 }
 
 /* The first place whose syncs really wait. The file is unlinked at once: nothing can be left. */
@@ -57,10 +51,8 @@ static void open_journal(struct demo_shared *sh)
 		if (fd < 0)
 			continue;
 		unlink(path);
-		cc_ns cost = fsync_cost(fd);
-		if (cost) {
+		if (syncs_wait(fd)) {
 			sh->file_fd = fd;
-			sh->fsync_cnt = (uint32_t)CC_MAX(1, CC_MS(8) / cost);
 			return;
 		}
 		close(fd);

@@ -33,11 +33,14 @@ static void *serve_connection(void *arg)
 	while (demo_take(c->fd, &m)) {
 		c->ordinal++;
 		struct demo_req r = demo_req_begin(c, &m);
-		c->woken_ns = CC_MIN(demo_meter_read(&c->meter).runq - idle.runq, r.start - r.sent);
+		struct demo_usage begun = demo_meter_read(&c->meter);
+		c->woken_ns = CC_MIN(begun.runq - idle.runq, r.start - r.sent);
 		if (!s->handle(c, &m, &r))
 			break;
 		idle = demo_meter_read(&c->meter);
 		r.end = idle.now;
+		r.cpu_ns = idle.cpu - begun.cpu;
+		r.runq_ns = idle.runq - begun.runq;
 		demo_log_req(c->sh, &r);
 	}
 	demo_meter_close(&c->meter);

@@ -30,18 +30,22 @@ static void held(const struct demo_conn *c, const struct demo_usage *from,
 			       .tid = (uint32_t)gettid(),
 			       .start = from->now,
 			       .end = to->now,
-			       .off_ns = demo_off_ns(from, to) };
+			       .off_ns = demo_off_ns(from, to),
+			       .cpu_ns = to->cpu - from->cpu,
+			       .runq_ns = to->runq - from->runq };
 	demo_log_hold(c->sh, &h);
 }
 
-/* Each part by itself, as naive code does: on a fast disk one sync would hardly be felt. */
+/* Each part by itself, as naive code does, until the disk was waited for long enough to be felt. */
 static DEMO_SITE bool journal_sync(struct demo_conn *c)
 {
 	off_t at = (off_t)c->cause * DEMO_JOURNAL_BYTES;
-	for (uint32_t i = 0; i < c->sh->fsync_cnt; i++) {
+	struct demo_usage begun = demo_meter_read(&c->meter), now;
+	do {
 		if (!demo_journal_write(c->sh->file_fd, at) || fsync(c->sh->file_fd) < 0)
 			return false;
-	}
+		now = demo_meter_read(&c->meter);
+	} while (demo_off_ns(&begun, &now) < CC_MS(8));
 	return true;
 }
 

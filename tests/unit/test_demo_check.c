@@ -223,7 +223,11 @@ Test(demo_check, what_the_log_does_not_show_is_not_judged)
 	struct world *w = right_lock();
 	w->log->req[0].wait_ns = 5 * MS; /* of 10: something else mattered more */
 	w->log->hold[1].off_ns = MS;     /* the holder was kept from running */
+	w->log->hold[1].runq_ns = 7 * MS;
 	w->log->req[2].judged = false;
+	w->log->req[3].wait_ns = 5 * MS; /* of 10, the rest in two parts: it is still the largest */
+	w->log->req[3].cpu_ns = w->log->req[3].runq_ns = 2 * MS;
+	w->rows[3].class_ns[WAIT_LOCK] = 5 * MS;
 	struct demo_score s = judge(w, DEMO_LOCK);
 	cr_assert_eq(s.requests, REQS - 3);
 	cr_assert_eq(s.unclear, 2);
