@@ -11,25 +11,25 @@
  * clock times only when printed, through the anchors in TICK records. */
 typedef uint64_t cc_ns;
 
-#define CC_US(n) ((cc_ns)(n) * 1000ull)
-#define CC_MS(n) ((cc_ns)(n) * 1000000ull)
-#define CC_S(n)  ((cc_ns)(n) * 1000000000ull)
+#define CC_US(n) ((cc_ns)(n)*1000ull)
+#define CC_MS(n) ((cc_ns)(n)*1000000ull)
+#define CC_S(n) ((cc_ns)(n)*1000000000ull)
 
-#define CC_NODISCARD		  __attribute__((warn_unused_result))
+#define CC_NODISCARD __attribute__((warn_unused_result))
 #define CC_PRINTF(fmt_idx, va_idx) __attribute__((format(printf, fmt_idx, va_idx)))
-#define CC_UNUSED		  __attribute__((unused))
-#define CC_AUTO(fn)		  __attribute__((cleanup(fn)))
+#define CC_UNUSED __attribute__((unused))
+#define CC_AUTO(fn) __attribute__((cleanup(fn)))
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define CC_MIN(a, b)	((a) < (b) ? (a) : (b))
-#define CC_MAX(a, b)	((a) > (b) ? (a) : (b))
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define CC_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define CC_MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* Reads a pointer and sets it to NULL: moves ownership out of a CC_AUTO variable. */
-#define take_ptr(p)                                                                                \
-	({                                                                                         \
-		__typeof__(p) taken_ = (p);                                                        \
-		(p) = NULL;                                                                        \
-		taken_;                                                                            \
+#define take_ptr(p)                         \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
 	})
 
 /* What went wrong in outside text (a filter, an option, a file): for one line to the user. */

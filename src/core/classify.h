@@ -12,7 +12,7 @@
 enum idle_kind {
 	IDLE_NO,
 	IDLE_WHEN_FREE, /* a queue, a socket: idle when the request it touched last is over */
-	IDLE_LOOP,	/* event loop, accept */
+	IDLE_LOOP,      /* event loop, accept */
 };
 
 struct wait_kind {

@@ -11,7 +11,7 @@ struct engine;
 struct engine_opts {
 	uint64_t memory_bytes; /* budget for timelines and requests; 0: 256 MiB */
 	cc_ns window_ns;       /* keep finished requests this long; 0: all (analyze) */
-	bool no_paths;	       /* index only (bench) */
+	bool no_paths;         /* index only (bench) */
 };
 
 /* Returns 0 or -ENOMEM; caller owns *ret. */
@@ -33,25 +33,25 @@ CC_NODISCARD int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi,
 			     struct cc_piece **ret, size_t *ret_cnt);
 
 struct engine_stats {
-	uint64_t events;	 /* records taken in */
+	uint64_t events; /* records taken in */
 	uint64_t malformed, unknown_kind;
 	uint64_t episodes;
-	uint64_t late;		 /* came later than their watermark */
-	uint64_t lost_cnt;	 /* folded episodes + LOSS records */
-	uint64_t loss_records;	 /* of these, told by LOSS */
+	uint64_t late;         /* came later than their watermark */
+	uint64_t lost_cnt;     /* folded episodes + LOSS records */
+	uint64_t loss_records; /* of these, told by LOSS */
 	cc_ns lost_ns;
 	uint64_t clamped, wake_running, cycles;
-	uint64_t evicted;	 /* episodes and requests dropped for memory or age */
+	uint64_t evicted;                      /* episodes and requests dropped for memory or age */
 	uint64_t stacks_user, stacks_complete; /* episodes with a user stack; complete ones */
 	uint64_t short_cnt;
 	cc_ns short_ns;
 	cc_ns first_ns, last_ns; /* of all records */
 	cc_ns watermark_ns;
 	int64_t realtime_off_ns; /* realtime - monotonic, at the last TICK */
-	uint64_t counter[32];	 /* latest COUNTER values, by CC_CNT_* */
-	uint64_t option[32];	 /* OPTION values, by CC_OPT_* */
-	bool has_sockets;	 /* some REQ, OPEN_REQ, SOCKOP or LISTEN came */
-	size_t memory_bytes;	 /* in use */
+	uint64_t counter[32];    /* latest COUNTER values, by CC_CNT_* */
+	uint64_t option[32];     /* OPTION values, by CC_OPT_* */
+	bool has_sockets;        /* some REQ, OPEN_REQ, SOCKOP or LISTEN came */
+	size_t memory_bytes;     /* in use */
 };
 const struct engine_stats *engine_stats(const struct engine *e);
 
@@ -62,8 +62,8 @@ const struct cc_request *const *engine_requests(const struct engine *e, size_t *
 struct engine_task {
 	uint32_t tid, tgid;
 	cc_ns start, born, dead; /* 0: not known / alive */
-	const char *comm;	 /* raw bytes from the kernel: sanitize at the sink */
-	uint32_t flags;		 /* CC_TF_* */
+	const char *comm;        /* raw bytes from the kernel: sanitize at the sink */
+	uint32_t flags;          /* CC_TF_* */
 };
 /* The task that had @tid at @at (0: latest). Returns false if none is known. */
 bool engine_task(const struct engine *e, uint32_t tid, cc_ns at, struct engine_task *ret);

@@ -11,9 +11,9 @@
 enum cc_reqid_kind { CC_REQID_NONE = 0, CC_REQID_SOCK, CC_REQID_TID, CC_REQID_GOID };
 
 struct cc_reqid {
-	uint64_t id;	  /* socket cookie, tid or goid */
+	uint64_t id;      /* socket cookie, tid or goid */
 	uint32_t ordinal; /* SOCK: from 1 on the connection; else 0 */
-	uint32_t kind;	  /* enum cc_reqid_kind */
+	uint32_t kind;    /* enum cc_reqid_kind */
 };
 
 static inline bool cc_reqid_eq(struct cc_reqid a, struct cc_reqid b)
@@ -22,15 +22,19 @@ static inline bool cc_reqid_eq(struct cc_reqid a, struct cc_reqid b)
 }
 
 /* How a wait ended. Names in JSON are the lower-case words. */
-#define CC_ENDED(X) X(NONE, "") X(WAKE, "wake") X(TIMEOUT, "timeout") X(SIGNAL, "signal")          \
-	X(RAN, "ran") X(OPEN, "open") X(LOST, "lost")
+#define CC_ENDED(X)                                                                             \
+	X(NONE, "")                                                                             \
+	X(WAKE, "wake") X(TIMEOUT, "timeout") X(SIGNAL, "signal") X(RAN, "ran") X(OPEN, "open") \
+		X(LOST, "lost")
 #define X(id, name) CC_ENDED_##id,
 enum cc_ended { CC_ENDED(X) CC_ENDED_CNT };
 #undef X
 
 /* Who gave the wake. KTHREAD is a task too, but a kernel one. */
-#define CC_WAKERS(X) X(NONE, "") X(TASK, "task") X(KTHREAD, "kthread") X(SOFTIRQ, "softirq")       \
-	X(HARDIRQ, "hardirq") X(TIMER, "timer") X(IDLE, "irq") X(UNKNOWN, "unknown")
+#define CC_WAKERS(X)                                                                      \
+	X(NONE, "")                                                                       \
+	X(TASK, "task") X(KTHREAD, "kthread") X(SOFTIRQ, "softirq") X(HARDIRQ, "hardirq") \
+		X(TIMER, "timer") X(IDLE, "irq") X(UNKNOWN, "unknown")
 #define X(id, name) CC_WAKER_##id,
 enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 #undef X
@@ -38,35 +42,35 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 /* Evidence behind a piece, each with the rate (0..100) at which such pieces are right. A piece has
  * the lowest of its evidence. id, rate, text for the Confidence screen and JSON "reasons".
  * The rates are the only numbers: they start at DESIGN's and are rewritten by calibration. */
-#define CC_EVIDENCE(X)                                                                             \
-	X(SCHED, 98, "scheduler events of this task, none lost")                                   \
-	X(SOCKET, 98, "bounded by this request's own socket operations")                           \
-	X(LINEAGE, 95, "task created by a task that served this request")                          \
-	X(SAME_THREAD, 95, "received and sent by this thread")                                     \
-	X(WAKER_TASK, 95, "the waker is a task in process context")                                \
-	X(WAKER_IRQ, 75, "woken from an interrupt: what it was for is known by class only")        \
-	X(WAKER_NONE, 60, "no wake was seen for this wait")                                        \
-	X(WAKER_UNTRACED, 75, "the waker is outside the traced processes")                         \
-	X(HOLDER_CUT, 95, "holder known by the wake that released the lock")                       \
-	X(HOLDER_OWNER, 98, "holder confirmed by the lock's owner word")                           \
-	X(HOLDER_CONFLICT, 0, "owner word and releasing wake name different tasks")                \
-	X(HANDOFF_LOCK, 75, "the woken waiter had the lock before it ran")                         \
-	X(INFERRED, 60, "work handed over: inferred from who woke whom")                           \
-	X(QUEUE_INFERRED, 60, "no hand-over seen: it lay queued until its thread was free")        \
-	X(OCCUPANT, 95, "the task that held the CPU longest meanwhile")                            \
-	X(MIGRATED, 75, "moved to another CPU while queued")                                       \
-	X(CLASS_GUESSED, 75, "class from the syscall alone")                                       \
-	X(VOTES2, 95, "upstream linked by its send and by its reply")                              \
-	X(VOTES1, 0, "upstream linked one way only")                                               \
-	X(LOOPBACK, 95, "sender known by the mirror connection")                                   \
-	X(LOST, 0, "events of this task were lost here")                                           \
-	X(EXECUTOR, 0, "one waker for many requests: cannot tell whose work it was")               \
-	X(CYCLE, 0, "tasks wait for each other: one edge must be wrong")                           \
-	X(NO_DATA, 0, "no events for this task here")                                              \
-	X(NO_IDENTITY, 0, "not known which task worked for this request")                          \
-	X(OPEN, 75, "still going on, or cut by the end of the interval")                           \
-	X(SEEDED, 75, "began before tracing: start known to about 40 us")                          \
-	X(SHORT, 95, "short waits inside are summed, not shown")                                   \
+#define CC_EVIDENCE(X)                                                                      \
+	X(SCHED, 98, "scheduler events of this task, none lost")                            \
+	X(SOCKET, 98, "bounded by this request's own socket operations")                    \
+	X(LINEAGE, 95, "task created by a task that served this request")                   \
+	X(SAME_THREAD, 95, "received and sent by this thread")                              \
+	X(WAKER_TASK, 95, "the waker is a task in process context")                         \
+	X(WAKER_IRQ, 75, "woken from an interrupt: what it was for is known by class only") \
+	X(WAKER_NONE, 60, "no wake was seen for this wait")                                 \
+	X(WAKER_UNTRACED, 75, "the waker is outside the traced processes")                  \
+	X(HOLDER_CUT, 95, "holder known by the wake that released the lock")                \
+	X(HOLDER_OWNER, 98, "holder confirmed by the lock's owner word")                    \
+	X(HOLDER_CONFLICT, 0, "owner word and releasing wake name different tasks")         \
+	X(HANDOFF_LOCK, 75, "the woken waiter had the lock before it ran")                  \
+	X(INFERRED, 60, "work handed over: inferred from who woke whom")                    \
+	X(QUEUE_INFERRED, 60, "no hand-over seen: it lay queued until its thread was free") \
+	X(OCCUPANT, 95, "the task that held the CPU longest meanwhile")                     \
+	X(MIGRATED, 75, "moved to another CPU while queued")                                \
+	X(CLASS_GUESSED, 75, "class from the syscall alone")                                \
+	X(VOTES2, 95, "upstream linked by its send and by its reply")                       \
+	X(VOTES1, 0, "upstream linked one way only")                                        \
+	X(LOOPBACK, 95, "sender known by the mirror connection")                            \
+	X(LOST, 0, "events of this task were lost here")                                    \
+	X(EXECUTOR, 0, "one waker for many requests: cannot tell whose work it was")        \
+	X(CYCLE, 0, "tasks wait for each other: one edge must be wrong")                    \
+	X(NO_DATA, 0, "no events for this task here")                                       \
+	X(NO_IDENTITY, 0, "not known which task worked for this request")                   \
+	X(OPEN, 75, "still going on, or cut by the end of the interval")                    \
+	X(SEEDED, 75, "began before tracing: start known to about 40 us")                   \
+	X(SHORT, 95, "short waits inside are summed, not shown")                            \
 	X(STACKLESS, 98, "no stack was taken")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
@@ -74,40 +78,41 @@ enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 _Static_assert(CC_EV_CNT <= 64, "a piece's evidence is one 64-bit set");
 #define CC_EV_BIT(id) (1ull << CC_EV_##id)
 
-enum { /* cc_piece.flags */
-	CC_PC_OPEN = 1 << 0,	   /* the wait was not over at the piece's end */
-	CC_PC_NOT_TRACED = 1 << 1, /* the waker (or holder) is outside: explained no further */
-	CC_PC_NESTED = 1 << 2,	   /* deeper pieces follow that explain this one */
-	CC_PC_MIGRATED = 1 << 3,
-	CC_PC_IDLE_SIBLING = 1 << 4, /* SOCKQ: another worker was idle meanwhile */
-	CC_PC_SEEDED = 1 << 5,
+enum {                            /* cc_piece.flags */
+       CC_PC_OPEN = 1 << 0,       /* the wait was not over at the piece's end */
+       CC_PC_NOT_TRACED = 1 << 1, /* the waker (or holder) is outside: explained no further */
+       CC_PC_NESTED = 1 << 2,     /* deeper pieces follow that explain this one */
+       CC_PC_MIGRATED = 1 << 3,
+       CC_PC_IDLE_SIBLING = 1 << 4, /* SOCKQ: another worker was idle meanwhile */
+       CC_PC_SEEDED = 1 << 5,
 };
 
 /* One piece of time on one task. Depth-0 pieces of a request partition [start, end) of it; the
  * pieces of depth d+1 that follow a piece of depth d with CC_PC_NESTED partition that one. */
 struct cc_piece {
-	cc_ns start, end;	/* [start, end) */
-	uint32_t tid;		/* whose time */
+	cc_ns start, end; /* [start, end) */
+	uint32_t tid;     /* whose time */
 	uint32_t tgid;
-	uint64_t goid;		/* 0: a thread */
+	uint64_t goid; /* 0: a thread */
 	uint16_t depth;
-	uint8_t cls;		/* enum wait_class */
-	uint8_t ended;		/* enum cc_ended */
-	uint8_t waker_kind;	/* enum cc_waker */
-	uint8_t confidence;	/* 0..100, from evidence */
-	uint16_t flags;		/* CC_PC_* */
-	uint32_t waker_tid, waker_tgid; /* ended the wait; 0: none or not a task */
-	uint32_t holder_tid, holder_tgid; /* had the resource meanwhile; 0: not known */
+	uint8_t cls;                          /* enum wait_class */
+	uint8_t ended;                        /* enum cc_ended */
+	uint8_t waker_kind;                   /* enum cc_waker */
+	uint8_t confidence;                   /* 0..100, from evidence */
+	uint16_t flags;                       /* CC_PC_* */
+	uint32_t waker_tid, waker_tgid;       /* ended the wait; 0: none or not a task */
+	uint32_t holder_tid, holder_tgid;     /* had the resource meanwhile; 0: not known */
 	uint32_t occupant_tid, occupant_tgid; /* RUNQ: had the CPU longest */
 	cc_ns occupant_ns;
-	uint32_t resource;	/* index from engine_resource_name(); 0: none */
+	uint32_t resource; /* index from engine_resource_name(); 0: none */
 	uint32_t pad;
-	uint64_t evidence;	/* CC_EV_BIT() set */
+	uint64_t evidence;       /* CC_EV_BIT() set */
 	uint64_t ustack, kstack; /* STACK keys of the wait; 0: none */
 	uint64_t waker_ustack, waker_kstack;
-	cc_ns short_ns;		/* CPU: waits below --min-block inside */
-	struct cc_reqid for_request; /* the request that tid served here, when not this one: blame */
-	struct cc_reqid by_request;  /* HOL, QUEUED: the request that was in the way */
+	cc_ns short_ns; /* CPU: waits below --min-block inside */
+	struct cc_reqid
+		for_request;        /* the request that tid served here, when not this one: blame */
+	struct cc_reqid by_request; /* HOL, QUEUED: the request that was in the way */
 };
 
 enum cc_req_state { CC_RQS_DONE, CC_RQS_IN_FLIGHT, CC_RQS_RESUMED };
@@ -125,18 +130,18 @@ struct cc_dominant {
 struct cc_request {
 	struct cc_reqid id;
 	enum cc_req_state state;
-	struct cc_rec_req rec;	/* as told; zero but comm for kind TID */
-	cc_ns start, end;	/* arrival (or first_recv), last_send (in flight: now) */
-	uint32_t tid, tgid;	/* the task that holds it at its end */
+	struct cc_rec_req rec; /* as told; zero but comm for kind TID */
+	cc_ns start, end;      /* arrival (or first_recv), last_send (in flight: now) */
+	uint32_t tid, tgid;    /* the task that holds it at its end */
 	uint32_t recv_tid;
-	struct cc_piece *path;	/* pre-order */
+	struct cc_piece *path; /* pre-order */
 	uint32_t path_cnt;
-	bool path_ok;		/* a path was computed (false: sampled out or too old) */
-	bool lost_inside;	/* records were lost within [start, end) */
+	bool path_ok;     /* a path was computed (false: sampled out or too old) */
+	bool lost_inside; /* records were lost within [start, end) */
 	/* from the path, by request_digest() */
-	cc_ns path_sum_ns;	/* of depth 0; == end - start */
+	cc_ns path_sum_ns;                  /* of depth 0; == end - start */
 	cc_ns unexplained_ns, ambiguous_ns; /* over the deepest partition */
-	cc_ns class_ns[WAIT_CLASS_CNT];	/* depth 0 */
+	cc_ns class_ns[WAIT_CLASS_CNT];     /* depth 0 */
 	uint8_t confidence;
 	struct cc_dominant dominant, root; /* first wait; beneath it */
 };

@@ -3,10 +3,11 @@
 #ifndef CC_SOURCE_H
 #define CC_SOURCE_H
 
-#include "event.h"
 #include "base.h"
+#include "event.h"
 
-/* Takes one record of @len bytes, borrowed for the call. A negative return ends the poll with it. */
+/* Takes one record of @len bytes, borrowed for the call. A negative return ends the poll with it.
+ */
 typedef int cc_record_fn(void *ctx, const struct cc_rec *rec, size_t len);
 
 struct cc_source;

@@ -68,8 +68,8 @@ enum wait_class { WAIT_CLASSES(X) WAIT_CLASS_CNT };
 const char *wait_group_name(char letter);
 
 /* All take any number: "unknown" and '?' beyond the table, so that outside data cannot hurt. */
-const char *wait_class_name(unsigned int c);	/* with spaces, for people */
-const char *wait_class_json(unsigned int c);	/* with underscores */
+const char *wait_class_name(unsigned int c); /* with spaces, for people */
+const char *wait_class_json(unsigned int c); /* with underscores */
 const char *wait_class_help(unsigned int c);
 char wait_class_letter(unsigned int c);
 bool wait_class_unexplained(unsigned int c); /* counts as unexplained time */
