@@ -72,25 +72,19 @@ static const char *fd_word(unsigned int kind)
 static size_t socket_name(const struct engine *e, uint64_t cookie, char *buf, size_t cap)
 {
 	const struct sock *s = requests_sock(&e->reqs, cookie);
-	const char *name = names_get(&e->names, CC_NAME_SOCK, cookie, 0, 0);
-	size_t len = 0;
+	size_t len = names_text(&e->names, CC_NAME_SOCK, cookie, 0, 0, buf, cap);
 
-	if (name)
-		return fmt_text(buf, cap, "%s", name);
-	if (s)
+	if (!len && s)
 		len = fmt_addr(buf, cap, &s->peer);
 	return len ? len : fmt_text(buf, cap, "socket %llx", (unsigned long long)cookie);
 }
 
 static size_t futex_name(const struct engine *e, const struct resource *r, char *buf, size_t cap)
 {
-	const char *name =
-		r->uaddr ? names_get(&e->names, CC_NAME_ADDR, r->uaddr, 0, r->tgid) : NULL;
-
-	if (name)
-		return fmt_text(buf, cap, "%s", name);
-	if (r->uaddr)
-		return fmt_text(buf, cap, "0x%llx", (unsigned long long)r->uaddr);
+	if (r->uaddr) {
+		size_t len = names_text(&e->names, CC_NAME_ADDR, r->uaddr, 0, r->tgid, buf, cap);
+		return len ? len : fmt_text(buf, cap, "0x%llx", (unsigned long long)r->uaddr);
+	}
 	return fmt_text(buf, cap, "..%08llx", (unsigned long long)r->id);
 }
 
@@ -98,6 +92,7 @@ size_t engine_resource_name(const struct engine *e, uint32_t resource, char *buf
 {
 	const struct resource *r;
 	const char *word;
+	size_t len;
 
 	if (!resource || resource > e->res.v.cnt)
 		return fmt_text(buf, cap, "%s", "");
@@ -108,13 +103,11 @@ size_t engine_resource_name(const struct engine *e, uint32_t resource, char *buf
 	case RES_FUTEX:
 		return futex_name(e, r, buf, cap);
 	case RES_KLOCK:
-		word = names_get(&e->names, CC_NAME_ADDR, r->id, 0, 0);
-		return word ? fmt_text(buf, cap, "%s", word)
-			    : fmt_text(buf, cap, "kernel 0x%llx", (unsigned long long)r->id);
+		len = names_text(&e->names, CC_NAME_ADDR, r->id, 0, 0, buf, cap);
+		return len ? len : fmt_text(buf, cap, "kernel 0x%llx", (unsigned long long)r->id);
 	case RES_FILE:
-		word = names_get(&e->names, CC_NAME_FILE, r->id, r->id2, 0);
-		return word ? fmt_text(buf, cap, "%s", word)
-			    : fmt_text(buf, cap, "inode %llu", (unsigned long long)r->id);
+		len = names_text(&e->names, CC_NAME_FILE, r->id, r->id2, 0, buf, cap);
+		return len ? len : fmt_text(buf, cap, "inode %llu", (unsigned long long)r->id);
 	case RES_SOCK:
 		return socket_name(e, r->id, buf, cap);
 	case RES_FD:

@@ -59,8 +59,9 @@ CC_NODISCARD int names_target(struct names *n, const struct cc_rec_target *r);
 bool names_get_stack(const struct names *n, uint64_t key, struct engine_stack *ret);
 bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct engine_frame *ret);
 
-/* A text by what it names, NUL-terminated; NULL: none. @tgid 0 where the kind has none. */
-const char *names_get(const struct names *n, uint32_t kind, uint64_t id, uint64_t id2,
-		      uint32_t tgid);
+/* Writes the text of what it names, without the module after it; returns its length, 0: none is
+ * known. @tgid 0 where the kind has none. */
+size_t names_text(const struct names *n, uint32_t kind, uint64_t id, uint64_t id2, uint32_t tgid,
+		  char *buf, size_t cap);
 
 #endif
