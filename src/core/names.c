@@ -125,6 +125,128 @@ size_t names_text(const struct names *n, uint32_t kind, uint64_t id, uint64_t id
 
 	return t ? fmt_text(buf, cap, "%.*s", (int)t->len[0], n->text.p + t->off) : 0;
 }
+
+static bool is_listed(uint32_t kind) { return kind == CC_NAME_HOST || kind == CC_NAME_NOTE; }
+
+static int add_text(struct names *n, const struct cc_rec_name *r)
+{
+	uint64_t key = text_key(r->h.aux, r->id, r->id2, r->tgid);
+	struct name_text t = {
+		.id = r->id,
+		.id2 = r->id2,
+		.kind = r->h.aux,
+		.tgid = r->tgid,
+		.len = { r->len[0], r->len[1] },
+	};
+	int err = vec_reserve(n->mem, &n->texts, n->texts.cnt + 1);
+
+	if (!err)
+		err = keep_text(n, r->text, (size_t)r->len[0] + r->len[1], &t.off);
+	if (err)
+		return err;
+	if (!is_listed(t.kind)) {
+		t.next = map_get(&n->by_text, key);
+		err = map_put(n->mem, &n->by_text, key, n->texts.cnt + 1);
+		if (err)
+			return err;
+	}
+	n->texts.p[n->texts.cnt++] = t;
+	return 0;
+}
+
+static bool same_text(const struct names *n, const struct name_text *t, const struct cc_rec_name *r)
+{
+	return t->len[0] == r->len[0] && t->len[1] == r->len[1] &&
+	       !memcmp(n->text.p + t->off, r->text, (size_t)t->len[0] + t->len[1]);
+}
+
+int names_name(struct names *n, const struct cc_rec_name *r)
+{
+	const struct name_text *old;
+	uint32_t off;
+	int err;
+
+	if (r->h.aux == CC_NAME_NOTE) {
+		for (uint32_t i = 0; i < n->notes.cnt; i++)
+			if (same_text(n, &n->texts.p[n->notes.p[i]], r))
+				return 0;
+		if (n->notes.cnt >= NOTES_MAX)
+			return 0;
+	}
+	old = is_listed(r->h.aux) ? NULL : find_text(n, r->h.aux, r->id, r->id2, r->tgid);
+	if ((old && same_text(n, old, r)) || is_full(n, r->h.size))
+		return 0;
+	if (old) { /* the file behind an address changed: the newer text counts */
+		struct name_text *t = &n->texts.p[old - n->texts.p];
+
+		err = keep_text(n, r->text, (size_t)r->len[0] + r->len[1], &off);
+		if (err)
+			return err;
+		t->off = off;
+		t->len[0] = r->len[0];
+		t->len[1] = r->len[1];
+		return 0;
+	}
+	err = add_text(n, r);
+	if (err)
+		return err;
+	if (r->h.aux == CC_NAME_HOST)
+		n->host = n->texts.cnt;
+	if (r->h.aux == CC_NAME_NOTE) {
+		err = vec_reserve(n->mem, &n->notes, n->notes.cnt + 1);
+		if (!err)
+			n->notes.p[n->notes.cnt++] = n->texts.cnt - 1;
+	}
+	return err;
+}
+
+static uint32_t module_pos(const struct names *n, uint32_t tgid, uint64_t start)
+{
+	uint32_t lo = 0, hi = n->modules.cnt;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		const struct name_module *m = &n->modules.p[mid];
+
+		if (m->tgid < tgid || (m->tgid == tgid && m->start <= start))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int names_module(struct names *n, const struct cc_rec_module *r)
+{
+	struct name_module m = {
+		.start = r->start,
+		.end = r->end,
+		.file_off = r->file_off,
+		.tgid = r->tgid,
+		.len = (uint32_t)strnlen(r->path, r->path_len),
+	};
+	uint32_t i = module_pos(n, r->tgid, r->start);
+	int err;
+
+	if (r->start >= r->end)
+		return -EINVAL;
+	if (is_full(n, r->h.size))
+		return 0;
+	err = vec_reserve(n->mem, &n->modules, n->modules.cnt + 1);
+	if (!err)
+		err = keep_text(n, r->path, m.len, &m.off);
+	if (err)
+		return err;
+	if (i > 0 && n->modules.p[i - 1].tgid == m.tgid && n->modules.p[i - 1].start == m.start) {
+		n->modules.p[i - 1] = m; /* mapped anew at the same address */
+		return 0;
+	}
+	memmove(&n->modules.p[i + 1], &n->modules.p[i], (n->modules.cnt - i) * sizeof(m));
+	n->modules.p[i] = m;
+	n->modules.cnt++;
+	return 0;
+}
+
 bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct engine_frame *ret)
 {
 	const struct name_text *t = find_text(n, CC_NAME_FRAME, ip, 0, tgid);
