@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "map.h"
+#include "note.h"
 
 #define LINE_MAX_BYTES (64u << 20)   /* a stacks section is one line */
 #define EXACT_MAX 9007199254740992.0 /* 2^53: cJSON's numbers are doubles */
@@ -178,14 +179,10 @@ static int put_option(struct legacy *l, unsigned int option, uint64_t value)
 
 static int put_note(struct legacy *l, const char *text)
 {
-	struct {
-		struct cc_rec_name n;
-		char text[160];
-	} r = { .n = { .h = head(CC_REC_NAME, CC_NAME_NOTE, sizeof(r), 0) } };
+	union note note;
+	const struct cc_rec *rec = note_make(&note, text, 0);
 
-	r.n.len[0] = (uint16_t)CC_MIN(strlen(text), sizeof(r.text));
-	memcpy(r.text, text, r.n.len[0]);
-	return put(l, &r, sizeof(r));
+	return put(l, rec, rec->size);
 }
 
 /* Stack ids of the file are small numbers: keys must not be 0 nor clash with other streams'. */
@@ -194,25 +191,28 @@ static uint64_t stack_key(uint64_t id) { return id ? map_mix(id) | 1 : 0; }
 static int put_stacks(struct legacy *l, const cJSON *stacks)
 {
 	const cJSON *s, *pc;
-	int err = 0;
+	int err;
 
 	cJSON_ArrayForEach(s, stacks)
 	{
-		struct {
-			struct cc_rec_stack s;
-			uint64_t ip[CC_STACK_MAX];
-		} r = { .s = { .tgid = l->tgid } };
+		struct cc_rec_stack r = { .tgid = l->tgid };
+		uint64_t ip[CC_STACK_MAX];
 		size_t cnt = 0;
 
 		cJSON_ArrayForEach(pc, s)
 		{
 			if (cnt < CC_STACK_MAX && cJSON_IsNumber(pc) && pc->valuedouble > 0 &&
 			    pc->valuedouble < 18446744073709551616.0)
-				r.ip[cnt++] = (uint64_t)pc->valuedouble;
+				ip[cnt++] = (uint64_t)pc->valuedouble;
 		}
-		r.s.key = stack_key(s->string ? strtoull(s->string, NULL, 10) : 0);
-		r.s.h = head(CC_REC_STACK, (unsigned int)cnt, sizeof(r.s) + 8 * cnt, 0);
-		if (r.s.key && cnt && (err = put(l, &r, r.s.h.size)))
+		r.key = stack_key(s->string ? strtoull(s->string, NULL, 10) : 0);
+		r.h = head(CC_REC_STACK, (unsigned int)cnt, sizeof(r) + 8 * cnt, 0);
+		if (!r.key || !cnt)
+			continue;
+		err = put(l, &r, sizeof(r));
+		if (!err)
+			err = put(l, ip, 8 * cnt);
+		if (err)
 			return err;
 	}
 	return 0;

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "legacy.h"
+#include "note.h"
 #include "trace.h"
 
 #define POLL_RECORDS 65536 /* per poll, in a stretch without TICKs */
@@ -20,26 +20,13 @@ struct trace_source {
 static int tell_damage(struct trace_source *s, cc_record_fn *fn, void *ctx)
 {
 	const char *text = s->reader ? trace_reader_damage(s->reader) : NULL;
-	union {
-		struct cc_rec_name name;
-		uint8_t bytes[sizeof(struct cc_rec_name) + 256];
-	} u;
+	union note note;
 
 	s->damage_told = true;
 	if (!text)
 		return -ENODATA;
-	memset(&u, 0, sizeof(u));
-	size_t len = CC_MIN(strlen(text), (size_t)240);
-	size_t size = sizeof(u.name) + ((len + 7) & ~(size_t)7);
-
-	u.name.h.size = (uint16_t)size;
-	u.name.h.kind = CC_REC_NAME;
-	u.name.h.aux = CC_NAME_NOTE;
-	u.name.h.cpu = UINT16_MAX;
-	u.name.h.ts = trace_reader_info(s->reader)->last_ns;
-	u.name.len[0] = (uint16_t)len;
-	memcpy(u.bytes + sizeof(u.name), text, len);
-	int err = fn(ctx, &u.name.h, size);
+	const struct cc_rec *rec = note_make(&note, text, trace_reader_info(s->reader)->last_ns);
+	int err = fn(ctx, rec, rec->size);
 
 	return err < 0 ? err : 1;
 }
