@@ -71,7 +71,7 @@ class Helpers:
         while not job["done"]:
             job["waits"] = True
             yield S.Spec(S.FUTEX, self.addr + p.tid * 4,
-                         (self.addr, 0x189, 1, 0, 0, 0), self.addr + p.tid * 4)
+                         (self.addr, 0x189, 0, 0, 0, 0), self.addr + p.tid * 4)
         yield self.w.step()
 
 
@@ -453,7 +453,7 @@ class Soup(S.World):
         p.woken_again = 0
         nr, op, key = self.rnd.choice(self.WAITS)
         p.spec = S.Spec(-1, state=0) if preempted else S.Spec(
-            nr, key, (key, op, 2 if op == 128 else 1, 0, 0, 0), key,
+            nr, key, (key, op, 2 if op == 128 else 0, 0, 0, 0), key,
             self.rnd.choice(self.all).tid if op == 128 and self.rnd.random() < 0.3 else 0)
         p.state = "ready" if preempted else "blocked"
 
@@ -470,6 +470,8 @@ class Soup(S.World):
             self.go_on(p)
 
     def go_on(self, p):
+        if p.out == self.now:
+            self.now += 1
         if p.wake and p.wake < self.now and self.rnd.random() < 0.05:
             self.records.append({"k": "WAKE", "ts": self.rnd.randint(p.wake + 1, self.now),
                                  "tid": p.tid, "waker_tid": 0, "waker_tgid": 0, "key": 0})

@@ -81,8 +81,9 @@ class Wait:
 
     def classify(self, args, fd_kind):
         if self.nr == FUTEX:
-            # glibc: a mutex waits with FUTEX_WAIT on val 2, a condition variable with WAIT_BITSET
-            return "cond" if args[1] & 127 == 9 else "lock"
+            # glibc: a mutex waits on val 2 (a timed one with WAIT_BITSET), a condition variable
+            # with WAIT_BITSET on val 0
+            return "cond" if args[1] & 127 == 9 and args[2] != 2 else "lock"
         if self.nr == READ:
             return FD_CLASS.get(fd_kind, "blocked")
         return SYSCALL_CLASS.get(self.nr, "blocked")

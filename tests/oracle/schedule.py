@@ -373,7 +373,7 @@ class Queue:
             if self.fd_kind:
                 yield Spec(READ, 0, fd_kind=self.fd_kind)
             else:
-                yield Spec(FUTEX, self.addr, (self.addr, 0x189, 1, 0, 0, 0), self.addr)
+                yield Spec(FUTEX, self.addr, (self.addr, 0x189, 0, 0, 0, 0), self.addr)
         return self.items.pop(0)
 
 

@@ -174,7 +174,7 @@ static void futex_wait(struct trace *t, int tid, uint32_t key, int out, int wake
 	struct cc_rec_episode ep = episode(NR_FUTEX, out, wake, in);
 	struct cc_rec_extra ex = {
 		.h = { .aux = NR_FUTEX, .flags = owner ? CC_EX_OWNER : 0, .ts = AT(in) },
-		.args = { key, op, 2 },
+		.args = { key, op, op == FUTEX_LOCK_OP ? 2 : 0 },
 		.uaddr = key,
 		.owner = owner ? TID(owner) : 0,
 		.fd = -1,
