@@ -27,20 +27,6 @@
 
 __u64 owner_by_tid(__u32 tid, __u32 local); /* shared.bpf.c */
 
-/* When a TCP segment of a socket was sent again, the last RETRANS of them: rare, so kept for all.
- */
-#define RETRANS 8
-struct retrans {
-	__u64 ts[RETRANS];
-	__u32 cnt, pad;
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u64); /* struct sock * */
-	__type(value, struct retrans);
-} retrans __weak SEC(".maps");
-
 /* ---- what is only true at the switch-out ------------------------------------------------------
  */
 

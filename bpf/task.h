@@ -70,7 +70,7 @@ struct cpu_state {
 	__u64 slow;       /* the task just switched in has an EXTRA to tell: look at its storage */
 	__u64 hrtimer_fn; /* the expired timer's function while it runs; 0: none */
 	__u64 timer_fn;
-	__u64 in_irq;     /* a device's interrupt handler runs */
+	__u64 in_irq; /* a device's interrupt handler runs */
 	__u64 in_softirq;
 	__u64 snap_since; /* budget window */
 	__u32 snap_cnt;
@@ -87,6 +87,20 @@ struct {
 	__type(key, __u32);
 	__type(value, struct cpu_state);
 } cpus __weak SEC(".maps");
+
+/* When a TCP segment of a socket was sent again, the last RETRANS of them: rare, so kept for all.
+ */
+#define RETRANS 8
+struct retrans {
+	__u64 ts[RETRANS];
+	__u32 cnt, pad;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64); /* struct sock * */
+	__type(value, struct retrans);
+} retrans __weak SEC(".maps");
 
 static __always_inline struct cpu_state *this_cpu(void)
 {

@@ -29,8 +29,9 @@ uint64_t stats_recursion_misses(struct loader *l)
 	struct bpf_prog_info info;
 	struct bpf_program *p;
 	uint64_t sum = 0;
-	bpf_object__for_each_program(p, l->skel->obj) if (!prog_info(p, &info)) sum +=
-		info.recursion_misses;
+	for (p = NULL; (p = bpf_object__next_program(l->skel->obj, p));)
+		if (!prog_info(p, &info))
+			sum += info.recursion_misses;
 	return sum;
 }
 
@@ -52,7 +53,8 @@ int loader_stats(struct cc_source *s, struct loader_stats *ret)
 	v.control_fill = rings_fill(l->rings, RING_CONTROL, &v.control_bytes);
 	for (size_t i = 0; i < l->target_cnt; i++)
 		v.target_cnt += !l->targets[i].gone;
-	bpf_object__for_each_program(p, l->skel->obj) v.prog_cnt += bpf_program__fd(p) >= 0;
+	for (p = NULL; (p = bpf_object__next_program(l->skel->obj, p));)
+		v.prog_cnt += bpf_program__fd(p) >= 0;
 	*ret = v;
 	return 0;
 }
@@ -63,10 +65,7 @@ int loader_prog_stats(struct cc_source *s, struct loader_prog_stats *ret, uint32
 	struct bpf_prog_info info;
 	struct bpf_program *p;
 	uint32_t cnt = 0;
-	bpf_object__for_each_program(p, l->skel->obj)
-	{
-		if (cnt == max)
-			break;
+	for (p = NULL; cnt < max && (p = bpf_object__next_program(l->skel->obj, p));) {
 		int err = prog_info(p, &info);
 		if (err && err != -ENOENT)
 			return err;
