@@ -221,8 +221,7 @@ static int build(struct snap_build *b)
 		b->s->filter_text = strpool_add(&n->pool, text, strlen(text));
 	}
 	if (b->q->status)
-		b->s->runtime.status =
-			strpool_add(&n->pool, b->q->status, strlen(b->q->status));
+		b->s->runtime.status = strpool_add(&n->pool, b->q->status, strlen(b->q->status));
 	if ((err = show_targets(b)) || (err = show_notes(b)) || (err = snap_collect(b)) ||
 	    (err = snap_rows(b)) || (err = show_waits(b)) || (err = show_slow(b, &slow)) ||
 	    (err = snap_threads(b)))

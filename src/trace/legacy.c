@@ -378,14 +378,12 @@ int legacy_open(const char *path, struct cc_err *err, struct legacy **ret)
 	struct legacy *l = calloc(1, sizeof(*l));
 	FILE *f = fopen(path, "re");
 	cJSON *stacks = NULL;
-	int code = 0;
+	int code;
 
-	if (!f)
-		code = -errno;
-	else if (!l)
+	if (!l)
 		code = -ENOMEM;
-	if (!code)
-		code = read_lines(l, f, &stacks);
+	else
+		code = f ? read_lines(l, f, &stacks) : -errno;
 	if (!code)
 		code = put_all(l, stacks);
 	cJSON_Delete(stacks);
