@@ -311,7 +311,7 @@ static int make_profile(struct profile *p, const struct snapshot *s)
 static int write_gzip(const struct msg *m, FILE *out)
 {
 	z_stream z = { 0 };
-	uint8_t buf[16384];
+	uint8_t buf[16384] = { 0 };
 	int end;
 
 	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=

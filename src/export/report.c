@@ -20,7 +20,7 @@ struct text {
 
 static struct text ms(cc_ns ns)
 {
-	struct text t;
+	struct text t = { "" };
 
 	fmt_ms(t.s, sizeof(t.s), ns);
 	return t;
@@ -28,7 +28,7 @@ static struct text ms(cc_ns ns)
 
 static struct text count(uint64_t n)
 {
-	struct text t;
+	struct text t = { "" };
 
 	fmt_group(t.s, sizeof(t.s), n);
 	return t;
