@@ -67,8 +67,10 @@ void collect_free(struct collect *c)
 static int take_in(void *ctx, const struct cc_rec *rec, size_t len)
 {
 	struct collect *c = ctx;
-	if (c->o.writer && !c->writer_err)
-		c->writer_err = trace_writer_put(c->o.writer, rec, len);
+	if (c->o.writer && !c->writer_err) {
+		int put = trace_writer_put(c->o.writer, rec, len);
+		c->writer_err = put == -EINVAL ? 0 : put; /* malformed: counted by the engine */
+	}
 	if (c->writer_err && c->o.no_engine)
 		return c->writer_err; /* recording was all there was to do */
 	if (c->history) {
@@ -172,10 +174,20 @@ static uint64_t rss_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-int collect_snapshot(struct collect *c, const struct cc_query *q, struct snapshot **ret)
+int32_t collect_zone_offset(const struct engine *e)
+{
+	const struct engine_stats *st = engine_stats(e);
+	time_t sec = (time_t)(((int64_t)st->last_ns + st->realtime_off_ns) / (int64_t)CC_S(1));
+	struct tm tm;
+	return localtime_r(&sec, &tm) ? (int32_t)tm.tm_gmtoff : 0;
+}
+
+int collect_snapshot(struct collect *c, const struct cc_query *query, struct snapshot **ret)
 {
 	struct snapshot *s;
-	int err = snapshot_build(c->engine, q, &s);
+	struct cc_query q = *query;
+	q.tz_off_s = collect_zone_offset(c->engine);
+	int err = snapshot_build(c->engine, &q, &s);
 	if (err)
 		return err;
 	cc_ns cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC);

@@ -59,7 +59,10 @@ CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
 
 const struct engine *collect_engine(const struct collect *c);
 
-/* A snapshot with `runtime` filled in. Returns 0 or -ENOMEM; caller owns *ret. */
+/* Local time - UTC in seconds at the end of what @e knows: for at= in filters. */
+int32_t collect_zone_offset(const struct engine *e);
+
+/* A snapshot with `runtime` and the zone filled in. Returns 0 or -ENOMEM; caller owns *ret. */
 CC_NODISCARD int collect_snapshot(struct collect *c, const struct cc_query *q,
 				  struct snapshot **ret);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "offline.h"
+#include "collect.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,15 +11,6 @@
 #include "filter.h"
 #include "fmt.h"
 #include "trace.h"
-
-/* Seconds that the user's clock is before UTC at @real_ns: filters speak of that clock. */
-static int32_t zone_offset(int64_t real_ns)
-{
-	time_t sec = (time_t)(real_ns / (int64_t)CC_S(1));
-	struct tm tm;
-
-	return localtime_r(&sec, &tm) ? (int32_t)tm.tm_gmtoff : 0;
-}
 
 static int feed(void *ctx, const struct cc_rec *rec, size_t len)
 {
@@ -65,9 +57,8 @@ static enum cli_exit look(const struct cli_opts *o, const struct engine *e, stru
 			  struct snapshot **ret)
 {
 	struct snapshot *s;
-	const struct engine_stats *st = engine_stats(e);
 
-	q->tz_off_s = zone_offset((int64_t)st->last_ns + st->realtime_off_ns);
+	q->tz_off_s = collect_zone_offset(e);
 	if (snapshot_build(e, q, &s))
 		return cli_fail(CLI_FAILED, "out of memory");
 	if (o->request && !s->request_cnt) {

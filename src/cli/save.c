@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "save.h"
-#include "filter.h"
-#include "fmt.h"
 #include "json.h"
 #include "markdown.h"
 #include "pprof.h"
@@ -41,23 +39,13 @@ static int picture(const struct save_job *j, struct collect *c, const struct cc_
 		   struct snapshot **ret)
 {
 	struct cc_query q = *view;
-	struct filter *f = NULL;
-	struct cc_err why;
 	q.max_rows = SAVE_ROWS;
+	q.max_pieces = UINT32_MAX;
 	if (j->what.what != TUI_SAVE_FILTERED)
 		q.filter = NULL;
-	if (j->what.what == TUI_SAVE_REQUEST) {
-		char id[FMT_LEN], text[FMT_LEN + 8];
-		fmt_reqid(id, sizeof(id), j->what.id);
-		snprintf(text, sizeof(text), "id=%s", id);
-		int err = filter_parse(text, &why, &f);
-		if (err)
-			return err;
-		q.filter = f;
-	}
-	int err = collect_snapshot(c, &q, ret);
-	filter_free(f);
-	return err;
+	if (j->what.what == TUI_SAVE_REQUEST)
+		q.only = j->what.id;
+	return collect_snapshot(c, &q, ret);
 }
 
 static void base_name(char *buf, size_t cap)

@@ -181,7 +181,8 @@ const struct given_wake *wakes_given(struct task *t, cc_ns lo, cc_ns hi, uint32_
 	uint32_t from;
 
 	if (!t->given_sorted) {
-		qsort(t->given.p, t->given.cnt, sizeof(*t->given.p), by_time);
+		if (t->given.cnt) /* qsort() takes no NULL */
+			qsort(t->given.p, t->given.cnt, sizeof(*t->given.p), by_time);
 		t->given_sorted = true;
 	}
 	from = vec_lower_bound(&t->given, t, lo + 1);
