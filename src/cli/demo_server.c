@@ -29,18 +29,18 @@ static void *serve_connection(void *arg)
 	demo_meter_open(&c->meter);
 	if (s->begin)
 		s->begin(c);
-	struct demo_usage idle = demo_meter_read(&c->meter);
+	c->runq_seen = demo_meter_read(&c->meter).runq;
 	while (demo_take(c->fd, &m)) {
 		c->ordinal++;
 		struct demo_req r = demo_req_begin(c, &m);
 		struct demo_usage begun = demo_meter_read(&c->meter);
-		c->woken_ns = CC_MIN(begun.runq - idle.runq, r.start - r.sent);
+		c->woken_ns = CC_MIN(begun.runq - c->runq_seen, r.start - r.sent);
 		if (!s->handle(c, &m, &r))
 			break;
-		idle = demo_meter_read(&c->meter);
-		r.end = idle.now;
-		r.cpu_ns = idle.cpu - begun.cpu;
-		r.runq_ns = idle.runq - begun.runq;
+		struct demo_usage done = demo_meter_read(&c->meter);
+		r.end = done.now;
+		r.cpu_ns = done.cpu - begun.cpu;
+		r.runq_ns = done.runq - begun.runq;
 		demo_log_req(c->sh, &r);
 	}
 	demo_meter_close(&c->meter);

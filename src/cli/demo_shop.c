@@ -13,8 +13,10 @@
 static pthread_mutex_t cart_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t stock_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void wait_took(struct demo_req *r, const struct demo_usage *a, const struct demo_usage *b)
+static void wait_took(struct demo_conn *c, struct demo_req *r, const struct demo_usage *a,
+		      const struct demo_usage *b)
 {
+	c->runq_seen = b->runq;
 	r->wait_start = a->now;
 	r->wait_end = b->now;
 	r->wait_ns = demo_off_ns(a, b);
@@ -70,7 +72,7 @@ static DEMO_SITE bool cart_add(struct demo_conn *c, const struct demo_msg *m, st
 	struct demo_usage done = demo_meter_read(&c->meter);
 	pthread_mutex_unlock(&cart_mutex);
 	held(c, &got, &done);
-	wait_took(r, &want, &got);
+	wait_took(c, r, &want, &got);
 	r->judged = true;
 	return demo_answer(c->fd, m->answer);
 }
@@ -85,7 +87,7 @@ static DEMO_SITE bool stock_reserve(struct demo_conn *c, const struct demo_msg *
 	struct demo_usage done = demo_meter_read(&c->meter);
 	pthread_mutex_unlock(&stock_mutex);
 	held(c, &got, &done);
-	wait_took(r, &want, &got);
+	wait_took(c, r, &want, &got);
 	r->judged = true;
 	return demo_answer(c->fd, m->answer);
 }
@@ -100,7 +102,7 @@ static DEMO_SITE bool price_lookup(struct demo_conn *c, const struct demo_msg *m
 	    !demo_read_answer(c->upstream_fd, 64, 0, 0))
 		return false;
 	struct demo_usage told = demo_meter_read(&c->meter);
-	wait_took(r, &asked, &told);
+	wait_took(c, r, &asked, &told);
 	r->judged = true;
 	return demo_answer(c->fd, m->answer);
 }
@@ -111,7 +113,7 @@ static DEMO_SITE bool order_commit(struct demo_conn *c, const struct demo_msg *m
 	struct demo_usage begun = demo_meter_read(&c->meter);
 	bool ok = journal_sync(c);
 	struct demo_usage done = demo_meter_read(&c->meter);
-	wait_took(r, &begun, &done);
+	wait_took(c, r, &begun, &done);
 	r->judged = true;
 	return ok && demo_answer(c->fd, m->answer);
 }
@@ -122,7 +124,7 @@ static DEMO_SITE bool payment_poll(struct demo_conn *c, const struct demo_msg *m
 	struct demo_usage begun = demo_meter_read(&c->meter);
 	demo_sleep(CC_MS(8));
 	struct demo_usage done = demo_meter_read(&c->meter);
-	wait_took(r, &begun, &done);
+	wait_took(c, r, &begun, &done);
 	r->judged = true;
 	return demo_answer(c->fd, m->answer);
 }
@@ -143,7 +145,7 @@ static DEMO_SITE bool page_render(struct demo_conn *c, const struct demo_msg *m,
 	struct demo_usage begun = demo_meter_read(&c->meter);
 	c->seed = (unsigned int)render_rows(c, CC_MS(8));
 	struct demo_usage done = demo_meter_read(&c->meter);
-	wait_took(r, &begun, &done);
+	wait_took(c, r, &begun, &done);
 	r->wait_ns = done.cpu - begun.cpu;
 	r->judged = true;
 	return demo_answer(c->fd, m->answer);
@@ -165,7 +167,7 @@ static DEMO_SITE bool thumbnail_make(struct demo_conn *c, const struct demo_msg 
 	struct demo_usage begun = demo_meter_read(&c->meter);
 	c->seed = (unsigned int)render_rows(c, CC_MS(2));
 	struct demo_usage done = demo_meter_read(&c->meter);
-	wait_took(r, &begun, &done);
+	wait_took(c, r, &begun, &done);
 	r->wait_ns = c->woken_ns + done.runq - begun.runq;
 	r->judged = true;
 	return demo_answer(c->fd, m->answer);
@@ -183,7 +185,7 @@ static DEMO_SITE bool report_export(struct demo_conn *c, const struct demo_msg *
 	struct demo_usage begun = demo_meter_read(&c->meter);
 	bool ok = demo_answer(c->fd, m->answer);
 	struct demo_usage done = demo_meter_read(&c->meter);
-	wait_took(r, &begun, &done);
+	wait_took(c, r, &begun, &done);
 	r->judged = true;
 	return ok;
 }

@@ -16,6 +16,8 @@ struct demo_conn {
 	uint16_t peer_port;
 	uint32_t ordinal; /* of the request being served */
 	struct demo_meter meter;
+	cc_ns runq_seen; /* of the thread, before the last answer: what comes after is the next
+			    one's */
 	cc_ns woken_ns;  /* the request had come, its thread waited for a CPU to receive it */
 	int upstream_fd; /* -1: not connected yet */
 	unsigned int seed;
