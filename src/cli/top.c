@@ -67,19 +67,26 @@ static int plain_loop(struct plain *p, struct collect *c, bool live, int stop_fd
 	return err ? err : print_snapshot(p, c);
 }
 
-static enum cli_exit plain_run(const struct cli_opts *o, struct collect_opts *co,
+static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_opts *given,
 			       const struct filter *f)
 {
 	struct plain p = { .query = { .window_ns = o->window, .filter = f },
 			   .json = o->json,
 			   .left = o->iterations };
+	struct collect_opts co = *given;
 	int stop_fd = stop_signal_open();
 	struct collect *c;
-	co->on_tick = plain_tick;
-	co->ctx = &p;
-	int err = collect_new(co, &c);
-	if (err)
+	if (stop_fd < 0) {
+		collect_opts_drop(&co);
+		return cli_fail(CLI_FAILED, "cannot watch signals: %s", strerror(-stop_fd));
+	}
+	co.on_tick = plain_tick;
+	co.ctx = &p;
+	int err = collect_new(&co, &c);
+	if (err) {
+		close(stop_fd);
 		return tracing_failed(err);
+	}
 	if (!o->replay)
 		tracing_go_first();
 	err = plain_loop(&p, c, !o->replay, stop_fd);

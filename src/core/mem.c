@@ -10,18 +10,19 @@
 int mem_grow(struct mem *m, void *slot, uint32_t *cap, size_t need, size_t size)
 {
 	size_t want = *cap + *cap / 2;
-	void *p;
+	void *p, *more;
 
 	want = CC_MAX(want, CC_MAX(need, FIRST_CAP));
 	if (want > UINT32_MAX || want > SIZE_MAX / size)
 		return -ENOMEM;
 	memcpy(&p, slot, sizeof(p));
-	p = realloc(p, want * size);
-	if (!p)
-		return -ENOMEM;
+	more = realloc(p, want * size);
+	if (!more)
+		return -ENOMEM; /* the old block is still good */
 	m->used += (want - *cap) * size;
-	memcpy(slot, &p, sizeof(p));
+	memcpy(slot, &more, sizeof(more));
 	*cap = (uint32_t)want;
+	/* cppcheck-suppress memleak ; the memcpy() gave it to *@slot */
 	return 0;
 }
 

@@ -113,7 +113,9 @@ static void nest_lock(struct helper *h, uint16_t depth)
 
 		start = CC_MAX(start, h->lo);
 		w->serving = id.kind != CC_REQID_NONE ? id : h->serving;
-		w->blame = cc_reqid_eq(id, w->r->pub.id) ? (struct cc_reqid){ 0 } : id;
+		if (cc_reqid_eq(id, w->r->pub.id))
+			id = (struct cc_reqid){ 0 }; /* the request itself is nobody to blame */
+		w->blame = id;
 		walk_span(w, h->ti, start, at, at == h->hi, depth);
 	}
 }

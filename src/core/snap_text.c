@@ -22,7 +22,7 @@ const char *snap_waker_name(unsigned int waker_kind)
 struct snap_text snap_task_text(const struct snapshot *s, const struct snap_task *t)
 {
 	const char *comm = snapshot_str(s, t->comm);
-	struct snap_text ret;
+	struct snap_text ret = { 0 };
 
 	if (!t->tid)
 		fmt_text(ret.s, sizeof(ret.s), "-");
@@ -36,7 +36,7 @@ struct snap_text snap_task_text(const struct snapshot *s, const struct snap_task
 struct snap_text snap_waker_text(const struct snapshot *s, const struct snap_piece *p)
 {
 	const char *kind = snap_waker_name(p->p.waker_kind);
-	struct snap_text ret;
+	struct snap_text ret = { 0 };
 
 	if (p->p.waker_kind == CC_WAKER_TASK || p->p.waker_kind == CC_WAKER_KTHREAD)
 		return snap_task_text(s, &p->waker);

@@ -22,7 +22,7 @@ static struct text CC_PRINTF(1, 2) textf(const char *fmt, ...)
 
 struct text text_ms(cc_ns ns)
 {
-	struct text t;
+	struct text t = { 0 };
 	if (ns >= CC_S(100))
 		return textf("%.0fs", (double)ns / 1e9);
 	fmt_ms(t.s, sizeof(t.s), ns);
@@ -73,7 +73,7 @@ struct text text_bytes(uint64_t n)
 
 struct text text_count(uint64_t n)
 {
-	struct text t;
+	struct text t = { 0 };
 	fmt_group(t.s, sizeof(t.s), n);
 	return t;
 }

@@ -35,23 +35,20 @@ static bool theme_dir(int i, char *buf, size_t cap)
 	return true;
 }
 
-static void file_closep(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 static int parse_file(const char *path, struct theme *t, struct cc_err *err)
 {
-	CC_AUTO(file_closep) FILE *f = fopen(path, "re");
+	FILE *f = fopen(path, "re");
 	char *text;
 	if (!f)
 		return -errno;
 	text = malloc(THEME_MAX_BYTES + 1);
-	if (!text)
+	if (!text) {
+		fclose(f);
 		return -ENOMEM;
+	}
 	size_t n = fread(text, 1, THEME_MAX_BYTES + 1, f);
 	int ret = ferror(f) ? -EIO : n > THEME_MAX_BYTES || memchr(text, 0, n) ? -EBADMSG : 0;
+	fclose(f);
 	if (ret == 0) {
 		text[n] = '\0';
 		ret = theme_parse(text, t, err);
