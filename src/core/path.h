@@ -22,19 +22,28 @@ static inline bool cc_reqid_eq(struct cc_reqid a, struct cc_reqid b)
 }
 
 /* How a wait ended. Names in JSON are the lower-case words. */
-#define CC_ENDED(X)                                                                             \
-	X(NONE, "")                                                                             \
-	X(WAKE, "wake") X(TIMEOUT, "timeout") X(SIGNAL, "signal") X(RAN, "ran") X(OPEN, "open") \
-		X(LOST, "lost")
+#define CC_ENDED(X)           \
+	X(NONE, "")           \
+	X(WAKE, "wake")       \
+	X(TIMEOUT, "timeout") \
+	X(SIGNAL, "signal")   \
+	X(RAN, "ran")         \
+	X(OPEN, "open")       \
+	X(LOST, "lost")
 #define X(id, name) CC_ENDED_##id,
 enum cc_ended { CC_ENDED(X) CC_ENDED_CNT };
 #undef X
 
 /* Who gave the wake. KTHREAD is a task too, but a kernel one. */
-#define CC_WAKERS(X)                                                                      \
-	X(NONE, "")                                                                       \
-	X(TASK, "task") X(KTHREAD, "kthread") X(SOFTIRQ, "softirq") X(HARDIRQ, "hardirq") \
-		X(TIMER, "timer") X(IDLE, "irq") X(UNKNOWN, "unknown")
+#define CC_WAKERS(X)          \
+	X(NONE, "")           \
+	X(TASK, "task")       \
+	X(KTHREAD, "kthread") \
+	X(SOFTIRQ, "softirq") \
+	X(HARDIRQ, "hardirq") \
+	X(TIMER, "timer")     \
+	X(IDLE, "irq")        \
+	X(UNKNOWN, "unknown")
 #define X(id, name) CC_WAKER_##id,
 enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 #undef X

@@ -18,7 +18,7 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 	cc_ns view_ns;               /* window ends here; 0: at the watermark */
 	cc_ns window_ns;             /* 0: all that is kept */
 	const struct filter *filter; /* NULL: none; borrowed for the call */
-	const char *status;	     /* for runtime.status; NULL: none; borrowed for the call */
+	const char *status;          /* for runtime.status; NULL: none; borrowed for the call */
 	enum snap_sort sort;
 	bool ascending;
 	enum snap_group group;
