@@ -548,18 +548,24 @@ class Chaos(Soup):
 
 
 def make(name, seed, length=None, ticks=0):
+    w = build(name, seed, length, ticks)
+    w.family = name
+    return w
+
+
+def build(name, seed, length, ticks):
     if name == "chaos":
         return Chaos(f"chaos:{seed}").make(ticks)
     if name == "soup":
         return Soup(f"soup:{seed}").make(ticks)
-    build, opts = FAMILIES[name]
+    program, opts = FAMILIES[name]
     rnd = random.Random(f"{name}/{seed}")
     opts = dict({"ncpu": rnd.choice((1, 2, 2, 3))}, **opts)
     w = S.World(f"{name}:{seed}", **opts)
     w.kthread = S.Proc(800, 800, "jbd2")
     w.stranger = S.Proc(900, 900, "stranger")
     w.records.append({"k": "TARGET", "ts": w.t0 - 20, "tgid": 100})
-    nets = build(w)
+    nets = program(w)
     end = w.t0 + (length or rnd.randint(150, 450))
     for at in sorted(rnd.randint(w.t0 + 1, end) for _ in range(ticks)):
         w.run(at)

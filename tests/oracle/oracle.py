@@ -75,7 +75,7 @@ class Wait:
         self.ctx = (rec["flags"] >> 1) & 7 if not self.still_open else CTX_TASK
         self.waker = rec.get("waker_tid", 0)
         self.extra = extra
-        self.owner = extra["owner"] if extra and extra["flags"] & 1 else 0
+        self.owner = extra["owner"] if extra and extra["flags"] & 1 else rec.get("owner", 0)
         args = extra["args"] if extra else rec.get("args", (0,) * 6)
         self.cls = self.classify(args, extra["fd_kind"] if extra else 0)
 
@@ -104,6 +104,7 @@ class Task:
         self.spans = []      # in order, no overlap
         self.ops = []        # (time, request id): server-socket operations, in order
         self.touches = []    # the same plus linked upstream operations
+        self.idle = None     # its idle waits, once asked for
 
     def span_before(self, t):
         """The span that holds the instant just before t."""
@@ -243,10 +244,10 @@ class Oracle:
 
     def load_requests(self):
         for r in self.records:
-            if r["k"] == "REQ" or (r["k"] == "OPEN_REQ"
-                                   and (r["cookie"], r["ordinal"]) not in self.requests):
+            if r["k"] in ("REQ", "OPEN_REQ"):
                 q = Request(r)
-                self.requests[q.id] = q
+                if q.over or q.id not in self.requests or not self.requests[q.id].over:
+                    self.requests[q.id] = q
         for q in self.requests.values():
             self.add_op(q.recv_tid, q.first_recv, q.id)
             self.add_op(q.send_tid, q.sent, q.id)
@@ -320,7 +321,9 @@ class Oracle:
         return q is not None and q.end <= s.start
 
     def idle_waits(self, t):
-        return [s for s in t.waits() if self.is_idle(t, s)]
+        if t.idle is None:
+            t.idle = [s for s in t.waits() if self.is_idle(t, s)]
+        return t.idle
 
     def idle_starts(self, t):
         return [s.start for s in self.idle_waits(t)]
@@ -659,12 +662,20 @@ class Oracle:
         marks += [x for p in q.upstream + q.eagain for x in p]
         marks += [q.last_recv, q.accepted, q.first_recv]
         cuts.update(x for x in marks if lo < x < hi)
-        out = []
+        out, walked = [], None  # [walked, a) is the walk's, in one piece
         for a, b in self.pairs(sorted(cuts)):
-            out += self.loop_slice(q, tid, a, b)
-        return out
+            n = self.loop_slice(q, tid, a, b)
+            if n is None:
+                walked = a if walked is None else walked
+                continue
+            if walked is not None:
+                out += self.walk(tid, walked, a, q.id, "own")
+                walked = None
+            out.append(n)
+        return out + (self.walk(tid, walked, hi, q.id, "own") if walked is not None else [])
 
     def loop_slice(self, q, tid, a, b):
+        """A piece, or None where the walk answers."""
         s = self.task(tid).span_before(b)
         kind = s.kind if s else None
         born = self.task(tid).born
@@ -672,27 +683,27 @@ class Oracle:
             kind = "lost"
         owner = self.owner(tid, a)
         if kind == "lost":
-            return [Node(a, b, tid, "unknown")]
+            return Node(a, b, tid, "unknown")
         if kind in ("run", "block") and owner not in (None, q.id):
-            return [Node(a, b, tid, "hol", by=owner)]
+            return Node(a, b, tid, "hol", by=owner)
         if kind == "runq":
-            return [Node(a, b, tid, "runq")]
+            return Node(a, b, tid, "runq")
         if owner == q.id:
-            return self.walk(tid, a, b, q.id, "own")
+            return None
         if any(x <= a < y for x, y in q.upstream):
-            return [Node(a, b, tid, "upstream")]
+            return Node(a, b, tid, "upstream")
         if any(x <= a < y for x, y in q.eagain):
-            return [Node(a, b, tid, "net_send")]
+            return Node(a, b, tid, "net_send")
         if q.first_recv <= a < q.last_recv:
-            return [Node(a, b, tid, "net_recv")]
+            return Node(a, b, tid, "net_recv")
         if a < q.accepted:
-            return [Node(a, b, tid, "acceptq")]
+            return Node(a, b, tid, "acceptq")
         if a < q.first_recv:
-            return [Node(a, b, tid, "sockq")]
+            return Node(a, b, tid, "sockq")
         last_op = max([x for x, t in q.ops if x <= a], default=0)
         if not any(last_op < x <= a and rid != q.id for x, rid in self.task(tid).ops):
-            return self.walk(tid, a, b, q.id, "own")
-        return [Node(a, b, tid, "async")]
+            return None
+        return Node(a, b, tid, "async")
 
 
 # ---- canonical form -------------------------------------------------------------------------

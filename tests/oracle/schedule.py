@@ -115,6 +115,7 @@ class Proc:
         self.extra_flags = 0
         self.lost = [0, 0]
         self.start = 0
+        self.mortal = False    # exits, and then nothing tells what was lost last
 
 
 class Recorder:
@@ -122,7 +123,7 @@ class Recorder:
 
     def episode(self, p, c):
         sp, w = p.spec, p.waker
-        if self.rnd.random() < self.loss and not p.extra_flags & BORN:
+        if self.rnd.random() < self.loss and not p.mortal:
             p.lost[0] += 1
             p.lost[1] += self.now - p.out
         else:
@@ -194,7 +195,7 @@ class World(Recorder):
         p.start = self.now
         if parent:
             p.out = p.wake = self.now
-            p.extra_flags = BORN
+            p.extra_flags, p.mortal = BORN, True
             self.records.append({"k": "TASK", "ts": self.now, "aux": 1, "flags": 1, "tid": tid,
                                  "tgid": tgid, "start": self.now, "parent": parent.tid})
             p.preempted = True
