@@ -87,6 +87,13 @@ static __always_inline void seed_connection(struct sock *sk, __u32 tgid)
 	if (sk->sk_type == SOCK_DGRAM)
 		return; /* its first operation tells which end it is */
 	s = seed_state(sk);
+	if (!s)
+		return;
+	if (s->role == RQ_ROLE_UPSTREAM && (s->conn & RQ_C_TCP) && sock_port_listens(sk)) {
+		/* worked on before it was known that its process listens: all anew */
+		bpf_sk_storage_delete(&socks, sk);
+		s = seed_state(sk);
+	}
 	if (!s || s->role != RQ_ROLE_NEW)
 		return;
 	role = sock_role(sk, 0);

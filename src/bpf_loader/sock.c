@@ -92,31 +92,6 @@ int sock_prepare(struct loader *l, struct cc_err *err)
 	return l->sock ? 0 : -ENOMEM;
 }
 
-int sock_attach(struct loader *l, struct cc_err *err)
-{
-	struct sock_prog p[5];
-	size_t cnt = sock_progs(l, p);
-
-	if (!l->sock)
-		return 0;
-	for (size_t i = 0; i < cnt; i++) {
-		struct bpf_link *link;
-
-		if (p[i].prog == l->skel->progs.cc_sock_walk)
-			continue; /* attached for each run */
-		link = bpf_program__attach(p[i].prog);
-		if (!link) {
-			int res = -errno;
-
-			loader_err(err, "%s: %s; see `criticast env`", bpf_program__name(p[i].prog),
-				   strerror(-res));
-			return res;
-		}
-		l->sock->links[l->sock->link_cnt++] = link;
-	}
-	return 0;
-}
-
 /* Gives the whole records of l->sock->buf[0, *len) to @fn and keeps the rest. */
 static int give(struct sock_side *s, size_t *len, cc_record_fn *fn, void *ctx)
 {
@@ -209,6 +184,35 @@ static int walk_targets(struct loader *l, __u32 mode, cc_record_fn *fn, void *ct
 			break;
 	}
 	return each ? res : walk(l, -1, fn, ctx);
+}
+
+int sock_attach(struct loader *l, struct cc_err *err)
+{
+	struct sock_prog p[5];
+	size_t cnt = sock_progs(l, p);
+
+	if (!l->sock)
+		return 0;
+	/* The first event of a connection decides which end it is: it must find who listens. */
+	int walked = walk_targets(l, SOCK_WALK_LISTENERS, NULL, NULL);
+	if (walked)
+		return walked;
+	for (size_t i = 0; i < cnt; i++) {
+		struct bpf_link *link;
+
+		if (p[i].prog == l->skel->progs.cc_sock_walk)
+			continue; /* attached for each run */
+		link = bpf_program__attach(p[i].prog);
+		if (!link) {
+			int res = -errno;
+
+			loader_err(err, "%s: %s; see `criticast env`", bpf_program__name(p[i].prog),
+				   strerror(-res));
+			return res;
+		}
+		l->sock->links[l->sock->link_cnt++] = link;
+	}
+	return 0;
 }
 
 int sock_seed(struct loader *l)
