@@ -205,6 +205,7 @@ def loops(w):
                         continue
                 else:
                     q = rest[0]
+                    w.mark(p, q)
                     if what == "up":
                         x.reply(p, q)
                         yield w.work(6)
@@ -251,6 +252,7 @@ def offload(w):
                     if q.got == q.parts:
                         yield from work.put(p, q)
                 else:
+                    w.mark(p, x)
                     yield w.work(6)
                     net.send(p, x)
                     yield w.step()
@@ -278,6 +280,7 @@ def forks(w):
     locks = [S.Mutex(w, 0x7000)]
 
     def child(p, q):
+        w.mark(p, q)
         yield from serve(w, p, locks)
         yield from reply(w, net, p, q)
 
@@ -352,6 +355,7 @@ def mixed(w):
     locks = [S.Mutex(w, 0x3000)]
 
     def child(p, q):
+        w.mark(p, q)
         yield from serve(w, p, locks)
         yield from reply(w, net, p, q)
 

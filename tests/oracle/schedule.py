@@ -115,6 +115,7 @@ class Proc:
         self.extra_flags = 0
         self.lost = [0, 0]
         self.start = 0
+        self.works_for = None
         self.mortal = False    # exits, and then nothing tells what was lost last
 
 
@@ -168,6 +169,7 @@ class World(Recorder):
         self.procs, self.ready = {}, []
         self.cpus = [None] * ncpu
         self.records, self.queries = [], []
+        self.truth = {}  # tid -> [(since, request)]
         self.next_tid = 101
         self.cookie = 0x10
 
@@ -312,6 +314,13 @@ class World(Recorder):
                              "drained_to": self.now if last else max(
                                  self.t0, self.now - self.rnd.randint(0, 20))})
 
+    # truth
+    def mark(self, p, q):
+        """From now on @p works for request @q (None: nobody's)."""
+        p.works_for = q
+        self.truth.setdefault(p.tid, []).append(
+            (self.now, (q.conn.cookie, q.ordinal) if q else None))
+
     # small steps
     def step(self):
         """The cost of an operation: mostly small, so that ties between CPUs are common."""
@@ -370,12 +379,15 @@ class Queue:
     def get(self, p):
         yield self.w.step()
         while not self.items:
+            self.w.mark(p, None)
             self.waiters.append(p)
             if self.fd_kind:
                 yield Spec(READ, 0, fd_kind=self.fd_kind)
             else:
                 yield Spec(FUTEX, self.addr, (self.addr, 0x189, 0, 0, 0, 0), self.addr)
-        return self.items.pop(0)
+        item = self.items.pop(0)
+        self.w.mark(p, item if isinstance(item, Req) else item["client"].works_for)
+        return item
 
 
 class Req:
@@ -428,6 +440,7 @@ class Net:
         q.got += len(conn.unread)
         conn.unread = []
         q.recvs.append((self.w.now, p.tid))
+        self.w.mark(p, q)
         return q
 
     def recv_blocking(self, p, conn):
@@ -435,6 +448,8 @@ class Net:
         q = None
         while q is None or q.got < q.parts:
             while not conn.unread:
+                if q is None:
+                    self.w.mark(p, None)
                 conn.reader = p
                 yield Spec(RECVFROM, conn.cookie & 0xff, fd_kind=6)
             q = self.recv(p, conn)
@@ -514,6 +529,7 @@ class Loop:
     def wait(self, p):
         yield self.w.step()
         while not self.events:
+            self.w.mark(p, None)
             self.thread, self.asleep = p, True
             yield Spec(EPOLL, 3)
             yield self.w.step()

@@ -68,7 +68,7 @@ static void print_piece(FILE *f, const struct cc_piece *p, cc_ns end)
 		fprintf(f, "%d:", (int)(p->tid - TGID));
 	fputs(wait_class_json(p->cls), f);
 	if (p->by_request.kind != CC_REQID_NONE)
-		fprintf(f, "(%c)", p->by_request.id == 0x10 + Q ? 'Q' : 'R');
+		fprintf(f, "(%c)", p->by_request.id == SOCKET(Q) ? 'Q' : 'R');
 	fprintf(f, "[%ld,%ld)", unit(p->start), unit(end));
 }
 
@@ -125,7 +125,7 @@ static const struct cc_request *find_request(struct trace *t, int id)
 	run(t);
 	r = engine_requests(t->e, &cnt);
 	for (size_t i = 0; i < cnt; i++)
-		if (r[i]->id.id == 0x10 + (uint64_t)id && r[i]->id.ordinal == 1)
+		if (r[i]->id.id == SOCKET(id) && r[i]->id.ordinal == 1)
 			return r[i];
 	cr_assert(false, "request not found");
 	return NULL;

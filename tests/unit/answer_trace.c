@@ -114,6 +114,17 @@ void trace_stop_off_key(struct trace *t, int tid, int nr, uint32_t key, int sinc
 	PUT(t, o);
 }
 
+void trace_refresh_woken(struct trace *t, int tid, int nr, int out, int wake, int at)
+{
+	struct cc_rec_open_task o = open_task(t, tid, at, 0);
+
+	o.h.aux = (uint16_t)nr;
+	o.out = AT(out);
+	o.wake = AT(wake);
+	o.state = 1;
+	PUT(t, o);
+}
+
 void trace_stop_off(struct trace *t, int tid, int nr, int since, int at)
 {
 	trace_stop_off_key(t, tid, nr, 0, since, at);
@@ -306,6 +317,27 @@ void trace_message(struct trace *t, int from, int sent, int to, int arrived, uns
 	trace_sockop(t, recv);
 }
 
+void trace_upstream(struct trace *t, int id, int tid, int sent, int received)
+{
+	struct cc_rec_sockop op = {
+		.h = { .aux = CC_OP_SEND, .flags = CC_SO_UPSTREAM | CC_SO_LINKED, .ts = AT(sent) },
+		.cookie = 0x300 + (uint64_t)id,
+		.tid = TID(tid),
+		.tgid = TGID,
+		.bytes = 100,
+		.link_cookie = SOCKET(id),
+		.link_ordinal = 1,
+		.local_port = 7000,
+		.peer = loopback(5432),
+	};
+
+	trace_sockop(t, op);
+	op.h.aux = CC_OP_RECV;
+	op.h.flags |= CC_SO_VOTE2;
+	op.h.ts = AT(received);
+	trace_sockop(t, op);
+}
+
 void trace_recv_wait(struct trace *t, int tid, int out, int in, unsigned int conn)
 {
 	struct cc_rec_extra ex = {
@@ -324,7 +356,7 @@ struct cc_rec_req trace_req(int id, int arrival, int recv, int recv_tid, int sen
 {
 	return (struct cc_rec_req){
 		.h = { .kind = CC_REC_REQ, .aux = CC_END_NEXT, .ts = AT(sent) },
-		.cookie = 0x10 + (uint64_t)id,
+		.cookie = SOCKET(id),
 		.ordinal = 1,
 		.arrival = AT(arrival),
 		.first_recv = AT(recv),

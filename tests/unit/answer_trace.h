@@ -8,7 +8,8 @@
 #include "engine.h"
 
 enum { T0, T1, T2, T3, T4, T5, T_CNT = 16 };
-enum { Q = 1, R = 2 }; /* requests: ordinal 1 on socket 0x10 + this */
+enum { Q = 1, R = 2, P = 3 }; /* requests: ordinal 1 on socket SOCKET() */
+#define SOCKET(id) (0x10 + (uint64_t)(id))
 
 #define TGID 100u
 #define TID(t) (TGID + (uint32_t)(t))
@@ -74,6 +75,8 @@ void trace_fork(struct trace *t, int tid, int parent, int forked, int in);
 void trace_exit(struct trace *t, int tid, int at);
 void trace_exec(struct trace *t, int tid, int old_tid, int at);
 void trace_wake(struct trace *t, int tid, int at, int waker);
+/* State at a refresh: off since @out, woken at @wake, not on yet. */
+void trace_refresh_woken(struct trace *t, int tid, int nr, int out, int wake, int at);
 
 /* A message over a loopback connection: @from sends at @sent, it reaches @to at @arrived. */
 void trace_message(struct trace *t, int from, int sent, int to, int arrived, unsigned int conn);
@@ -86,6 +89,8 @@ void trace_put_req(struct trace *t, struct cc_rec_req r);
 void trace_request(struct trace *t, int id, int arrival, int recv, int recv_tid, int sent,
 		   int send_tid);
 void trace_sockop(struct trace *t, struct cc_rec_sockop op);
+/* A call to an upstream for request @id by @tid, linked by both votes. */
+void trace_upstream(struct trace *t, int id, int tid, int sent, int received);
 
 /* Ask. Without _keep the trace ends with the answer. Both also check that all pieces partition
  * their parents and all of [lo, hi). */

@@ -147,6 +147,19 @@ Test(learned, second_wake_proves_an_unseen_run)
 		    "0:cpu[5,10) 1:cpu[10,12) 0:unknown[12,20) 0:runq[20,30) 0:cpu[30,31)");
 }
 
+Test(learned, second_wake_is_not_forgotten_at_a_refresh)
+{
+	struct trace t = two_running();
+
+	trace_wake(&t, T0, 20, T1);
+	trace_refresh_woken(&t, T0, NR_POLL, 10, 12, 25);
+	trace_wait(&t, T0, NR_POLL, 10, 12, 30, T1);
+	trace_stop_on(&t, T0, 31);
+	trace_stop_on(&t, T1, 31);
+	assert_walk(&t, T0, 5, 31,
+		    "0:cpu[5,10) 1:cpu[10,12) 0:unknown[12,20) 0:runq[20,30) 0:cpu[30,31)");
+}
+
 Test(learned, stacked_task_met_again_is_a_cycle)
 {
 	struct trace t = trace_new();
@@ -219,8 +232,11 @@ Test(learned, woken_waiter_has_the_lock_before_it_runs)
 	trace_stop_on(&t, T0, 10);
 	trace_stop_on(&t, T1, 10);
 	trace_stop_on(&t, T2, 10);
-	assert_walk(&t, T0, 0, 10,
-		    "0:cpu[0,2) 1:cpu[2,5) 2:lock_handoff[5,7) 2:cpu[7,9) 0:cpu[9,10)");
+	assert_walk_keep(&t, T0, 0, 10,
+			 "0:cpu[0,2) 1:cpu[2,5) 2:lock_handoff[5,7) 2:cpu[7,9) 0:cpu[9,10)");
+	/* also in a span that begins after that wake */
+	assert_walk_keep(&t, T0, 6, 10, "2:lock_handoff[6,7) 2:cpu[7,9) 0:cpu[9,10)");
+	trace_done(&t);
 }
 
 Test(learned, owner_word_against_the_wake_is_no_holder)
@@ -274,6 +290,28 @@ Test(learned, same_address_in_another_process_is_another_lock)
 	assert_walk(&t, T0, 0, 10, "0:cpu[0,2) 1:cpu[2,9) 0:cpu[9,10)");
 }
 
+/* Whose work all of @tid's pieces in R's path were, or 0. */
+static uint64_t served_by(struct trace *t, int tid)
+{
+	size_t cnt;
+	const struct cc_request *const *r = engine_requests(t->e, &cnt);
+	uint64_t id = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (r[i]->id.id != SOCKET(R))
+			continue;
+		for (uint32_t k = 0; k < r[i]->path_cnt; k++) {
+			const struct cc_piece *p = &r[i]->path[k];
+
+			if (p->tid != TID(tid))
+				continue;
+			cr_assert(!id || id == p->for_request.id);
+			id = p->for_request.id;
+		}
+	}
+	return id;
+}
+
 Test(learned, holder_that_served_another_request_is_blamed_for_it)
 {
 	struct trace t = two_running();
@@ -284,18 +322,24 @@ Test(learned, holder_that_served_another_request_is_blamed_for_it)
 	trace_stop_on(&t, T0, 21);
 	trace_stop_on(&t, T1, 21);
 	assert_path_keep(&t, R, "0:cpu[0,2) 1:cpu[2,9) 0:cpu[9,12)");
+	cr_assert_eq(served_by(&t, T1), SOCKET(Q));
+	trace_done(&t);
+}
 
-	const struct cc_request *const *r;
-	size_t cnt;
-	bool found = false;
+Test(learned, holder_works_for_the_request_it_touched_last)
+{
+	struct trace t = two_running();
 
-	r = engine_requests(t.e, &cnt);
-	for (size_t i = 0; i < cnt; i++)
-		for (uint32_t k = 0; r[i]->id.id == 0x10 + R && k < r[i]->path_cnt; k++)
-			if (r[i]->path[k].tid == TID(T1)) {
-				cr_assert_eq(r[i]->path[k].for_request.id, 0x10 + Q);
-				found = true;
-			}
-	cr_assert(found);
+	/* T1 takes in P, then the upstream's reply for Q, and answers Q: from the reply on its time
+	 * is Q's again */
+	trace_request(&t, Q, -9, -9, T1, 20, T1);
+	trace_upstream(&t, Q, T1, -8, -2);
+	trace_request(&t, P, -5, -5, T1, 30, T1);
+	trace_request(&t, R, 0, 0, T0, 12, T0);
+	trace_lock_wait(&t, T0, 0x40, 2, 9, T1);
+	trace_stop_on(&t, T0, 31);
+	trace_stop_on(&t, T1, 31);
+	assert_path_keep(&t, R, "0:cpu[0,2) 1:cpu[2,9) 0:cpu[9,12)");
+	cr_assert_eq(served_by(&t, T1), SOCKET(Q));
 	trace_done(&t);
 }
