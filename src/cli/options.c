@@ -242,7 +242,9 @@ enum cli_exit cli_fail(enum cli_exit code, const char *fmt, ...)
 enum cli_exit cli_finish_stdout(enum cli_exit code)
 {
 	errno = 0;
-	if (fflush(stdout) || ferror(stdout))
+	if (fflush(stdout) && errno == EPIPE)
+		return code; /* the reader has seen enough, as `head` does */
+	if (ferror(stdout))
 		return cli_fail(CLI_FAILED, "cannot write to stdout: %s",
 				errno ? strerror(errno) : "output error");
 	return code;
