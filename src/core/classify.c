@@ -29,65 +29,67 @@ enum sys_kind {
 	SYS_PATH, /* directories and inodes */
 };
 
-/* Syscall numbers: x86-64, then the generic table that arm64 uses; -1: has none.
- * Source: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h. */
-struct sys_row {
-	int16_t x86, generic;
-	uint8_t kind;
+#define SYS_NR_CNT 464
+
+/* By syscall number. Source: arch/x86/entry/syscalls/syscall_64.tbl. */
+/* clang-format off */
+static const uint8_t sys_x86_64[SYS_NR_CNT] = {
+	[0] = SYS_READ, [1] = SYS_WRITE, [2] = SYS_PATH, [4] = SYS_PATH, [6] = SYS_PATH,
+	[7] = SYS_POLL, [9] = SYS_MM, [10] = SYS_MM, [11] = SYS_MM, [12] = SYS_MM,
+	[17] = SYS_READ, [18] = SYS_WRITE, [19] = SYS_READ, [20] = SYS_WRITE, [21] = SYS_PATH,
+	[23] = SYS_POLL, [25] = SYS_MM, [26] = SYS_FSYNC, [28] = SYS_MM, [34] = SYS_SIGNAL,
+	[35] = SYS_SLEEP, [40] = SYS_COPY, [42] = SYS_CONNECT, [43] = SYS_ACCEPT,
+	[44] = SYS_SEND, [45] = SYS_RECV, [46] = SYS_SEND, [47] = SYS_RECV, [56] = SYS_CHILD,
+	[58] = SYS_CHILD, [59] = SYS_PATH, [61] = SYS_CHILD, [65] = SYS_IPC, [69] = SYS_IPC,
+	[70] = SYS_IPC, [72] = SYS_FLOCK, [73] = SYS_FLOCK, [74] = SYS_FSYNC, [75] = SYS_FSYNC,
+	[76] = SYS_PATH, [77] = SYS_PATH, [78] = SYS_PATH, [82] = SYS_PATH, [83] = SYS_PATH,
+	[84] = SYS_PATH, [85] = SYS_PATH, [87] = SYS_PATH, [128] = SYS_SIGNAL,
+	[130] = SYS_SIGNAL, [162] = SYS_FSYNC, [187] = SYS_READ, [202] = SYS_FUTEX,
+	[208] = SYS_AIO, [217] = SYS_PATH, [220] = SYS_IPC, [230] = SYS_SLEEP, [232] = SYS_EPOLL,
+	[242] = SYS_IPC, [243] = SYS_IPC, [247] = SYS_CHILD, [257] = SYS_PATH, [258] = SYS_PATH,
+	[262] = SYS_PATH, [263] = SYS_PATH, [264] = SYS_PATH, [270] = SYS_POLL, [271] = SYS_POLL,
+	[275] = SYS_COPY, [276] = SYS_COPY, [277] = SYS_FSYNC, [278] = SYS_COPY,
+	[281] = SYS_EPOLL, [285] = SYS_PATH, [288] = SYS_ACCEPT, [295] = SYS_READ,
+	[296] = SYS_WRITE, [299] = SYS_RECV, [306] = SYS_FSYNC, [307] = SYS_SEND,
+	[316] = SYS_PATH, [318] = SYS_RANDOM, [326] = SYS_COPY, [327] = SYS_READ,
+	[328] = SYS_WRITE, [332] = SYS_PATH, [333] = SYS_AIO, [426] = SYS_URING,
+	[435] = SYS_CHILD, [437] = SYS_PATH, [441] = SYS_EPOLL, [449] = SYS_FUTEX,
+	[455] = SYS_FUTEX,
 };
-static const struct sys_row sys_rows[] = {
-	{ 0, 63, SYS_READ },      { 1, 64, SYS_WRITE },     { 2, -1, SYS_PATH },
-	{ 4, -1, SYS_PATH },      { 6, -1, SYS_PATH },      { 7, -1, SYS_POLL },
-	{ 9, 222, SYS_MM },       { 10, 226, SYS_MM },      { 11, 215, SYS_MM },
-	{ 12, 214, SYS_MM },      { 17, 67, SYS_READ },     { 18, 68, SYS_WRITE },
-	{ 19, 65, SYS_READ },     { 20, 66, SYS_WRITE },    { 21, -1, SYS_PATH },
-	{ 23, -1, SYS_POLL },     { 25, 216, SYS_MM },      { 26, 227, SYS_FSYNC },
-	{ 28, 233, SYS_MM },      { 34, -1, SYS_SIGNAL },   { 35, 101, SYS_SLEEP },
-	{ 40, 71, SYS_COPY },     { 42, 203, SYS_CONNECT }, { 43, 202, SYS_ACCEPT },
-	{ 44, 206, SYS_SEND },    { 45, 207, SYS_RECV },    { 46, 211, SYS_SEND },
-	{ 47, 212, SYS_RECV },    { 56, 220, SYS_CHILD },   { 58, -1, SYS_CHILD },
-	{ 59, 221, SYS_PATH },    { 61, 260, SYS_CHILD },   { 65, 193, SYS_IPC },
-	{ 69, 189, SYS_IPC },     { 70, 188, SYS_IPC },     { 72, 25, SYS_FLOCK },
-	{ 73, 32, SYS_FLOCK },    { 74, 82, SYS_FSYNC },    { 75, 83, SYS_FSYNC },
-	{ 76, 45, SYS_PATH },     { 77, 46, SYS_PATH },     { 78, -1, SYS_PATH },
-	{ 82, -1, SYS_PATH },     { 83, -1, SYS_PATH },     { 84, -1, SYS_PATH },
-	{ 85, -1, SYS_PATH },     { 87, -1, SYS_PATH },     { 128, 137, SYS_SIGNAL },
-	{ 130, 133, SYS_SIGNAL }, { 162, 81, SYS_FSYNC },   { 187, 213, SYS_READ },
-	{ 202, 98, SYS_FUTEX },   { 208, 4, SYS_AIO },      { 217, 61, SYS_PATH },
-	{ 220, 192, SYS_IPC },    { 230, 115, SYS_SLEEP },  { 232, -1, SYS_EPOLL },
-	{ 242, 182, SYS_IPC },    { 243, 183, SYS_IPC },    { 247, 95, SYS_CHILD },
-	{ 257, 56, SYS_PATH },    { 258, 34, SYS_PATH },    { 262, 79, SYS_PATH },
-	{ 263, 35, SYS_PATH },    { 264, 38, SYS_PATH },    { 270, 72, SYS_POLL },
-	{ 271, 73, SYS_POLL },    { 275, 76, SYS_COPY },    { 276, 77, SYS_COPY },
-	{ 277, 84, SYS_FSYNC },   { 278, 75, SYS_COPY },    { 281, 22, SYS_EPOLL },
-	{ 285, 47, SYS_PATH },    { 288, 242, SYS_ACCEPT }, { 295, 69, SYS_READ },
-	{ 296, 70, SYS_WRITE },   { 299, 243, SYS_RECV },   { 306, 267, SYS_FSYNC },
-	{ 307, 269, SYS_SEND },   { 316, 276, SYS_PATH },   { 318, 278, SYS_RANDOM },
-	{ 326, 285, SYS_COPY },   { 327, 286, SYS_READ },   { 328, 287, SYS_WRITE },
-	{ 332, 291, SYS_PATH },   { 333, 292, SYS_AIO },    { 426, 426, SYS_URING },
-	{ 435, 435, SYS_CHILD },  { 437, 437, SYS_PATH },   { 441, 441, SYS_EPOLL },
-	{ 449, 449, SYS_FUTEX },  { 455, 455, SYS_FUTEX },
+
+/* arm64 and newer ports. Source: include/uapi/asm-generic/unistd.h. */
+static const uint8_t sys_generic[SYS_NR_CNT] = {
+	[4] = SYS_AIO, [22] = SYS_EPOLL, [25] = SYS_FLOCK, [32] = SYS_FLOCK, [34] = SYS_PATH,
+	[35] = SYS_PATH, [38] = SYS_PATH, [45] = SYS_PATH, [46] = SYS_PATH, [47] = SYS_PATH,
+	[56] = SYS_PATH, [61] = SYS_PATH, [63] = SYS_READ, [64] = SYS_WRITE, [65] = SYS_READ,
+	[66] = SYS_WRITE, [67] = SYS_READ, [68] = SYS_WRITE, [69] = SYS_READ, [70] = SYS_WRITE,
+	[71] = SYS_COPY, [72] = SYS_POLL, [73] = SYS_POLL, [75] = SYS_COPY, [76] = SYS_COPY,
+	[77] = SYS_COPY, [79] = SYS_PATH, [81] = SYS_FSYNC, [82] = SYS_FSYNC, [83] = SYS_FSYNC,
+	[84] = SYS_FSYNC, [95] = SYS_CHILD, [98] = SYS_FUTEX, [101] = SYS_SLEEP,
+	[115] = SYS_SLEEP, [133] = SYS_SIGNAL, [137] = SYS_SIGNAL, [182] = SYS_IPC,
+	[183] = SYS_IPC, [188] = SYS_IPC, [189] = SYS_IPC, [192] = SYS_IPC, [193] = SYS_IPC,
+	[202] = SYS_ACCEPT, [203] = SYS_CONNECT, [206] = SYS_SEND, [207] = SYS_RECV,
+	[211] = SYS_SEND, [212] = SYS_RECV, [213] = SYS_READ, [214] = SYS_MM, [215] = SYS_MM,
+	[216] = SYS_MM, [220] = SYS_CHILD, [221] = SYS_PATH, [222] = SYS_MM, [226] = SYS_MM,
+	[227] = SYS_FSYNC, [233] = SYS_MM, [242] = SYS_ACCEPT, [243] = SYS_RECV,
+	[260] = SYS_CHILD, [267] = SYS_FSYNC, [269] = SYS_SEND, [276] = SYS_PATH,
+	[278] = SYS_RANDOM, [285] = SYS_COPY, [286] = SYS_READ, [287] = SYS_WRITE,
+	[291] = SYS_PATH, [292] = SYS_AIO, [426] = SYS_URING, [435] = SYS_CHILD,
+	[437] = SYS_PATH, [441] = SYS_EPOLL, [449] = SYS_FUTEX, [455] = SYS_FUTEX,
 };
+/* clang-format on */
 
 #define MACHINE_X86_64 62
 
 static enum sys_kind sys_kind(uint16_t machine, int16_t nr)
 {
-	bool x86 = !machine || machine == MACHINE_X86_64;
+	const uint8_t *kinds = !machine || machine == MACHINE_X86_64 ? sys_x86_64 : sys_generic;
 
-	if (nr < 0)
-		return SYS_OTHER;
-	/* nearly every wait that is not in the table's order is one of the first rows */
-	for (size_t i = 0; i < ARRAY_SIZE(sys_rows); i++)
-		if ((x86 ? sys_rows[i].x86 : sys_rows[i].generic) == nr)
-			return (enum sys_kind)sys_rows[i].kind;
-	return SYS_OTHER;
+	return nr >= 0 && nr < SYS_NR_CNT ? (enum sys_kind)kinds[nr] : SYS_OTHER;
 }
 
 bool classify_is_futex(const struct classifier *c, const struct episode *ep)
 {
-	if (ep->syscall == 202 && (!c->machine || c->machine == MACHINE_X86_64))
-		return true; /* the common case of the hot path */
 	return sys_kind(c->machine, ep->syscall) == SYS_FUTEX;
 }
 

@@ -149,7 +149,8 @@ struct walk {
 	uint64_t leaned;         /* threads whose operations were looked at: bit tid % 64 */
 	struct piece_vec out;    /* last first; the pieces within one come before it */
 	struct walk_frame stack[WALK_DEPTH_MAX];
-	uint32_t depth; /* frames on the stack */
+	uint32_t depth;                  /* frames on the stack */
+	uint32_t pieces_max, nested_max; /* WALK_PIECES_MAX, WALK_NESTED_MAX or less */
 	int err;
 };
 

@@ -68,10 +68,13 @@ static uint32_t check_level(const struct cc_piece *p, uint32_t cnt, uint32_t i, 
 
 static bool can_merge(const struct cc_piece *a, const struct cc_piece *b)
 {
-	struct cc_piece x = *a, y = *b;
+	struct cc_piece x, y;
 
-	if ((a->flags | b->flags) & CC_PC_NESTED || a->end != b->start)
+	if (a->tid != b->tid || a->cls != b->cls || a->depth != b->depth || a->end != b->start ||
+	    (a->flags | b->flags) & CC_PC_NESTED)
 		return false;
+	x = *a;
+	y = *b;
 	x.start = x.end = y.start = y.end = 0;
 	x.short_ns = y.short_ns = 0;
 	x.evidence = y.evidence = 0;
@@ -107,8 +110,16 @@ static void straighten(struct piece_vec *v)
 
 static void walk_begin(struct walk *w, struct engine *e, const struct req *r)
 {
-	*w = (struct walk){ .e = e, .r = r, .out = e->scratch };
+	w->e = e;
+	w->r = r;
+	w->serving = w->blame = (struct cc_reqid){ 0 };
+	w->evidence = w->leaned = 0;
+	w->out = e->scratch;
 	w->out.cnt = 0;
+	w->depth = 0;
+	w->err = 0;
+	w->pieces_max = WALK_PIECES_MAX;
+	w->nested_max = WALK_NESTED_MAX;
 }
 
 /* Returns the array to the engine; w->out may still be read until the next path. */
@@ -199,9 +210,12 @@ int path_of_request(struct engine *e, struct req *r, const struct ident_seg *seg
 	return err ? err : keep_path(e, &r->pub, &w.out);
 }
 
-static int walk_task(struct walk *w, struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi)
+static int walk_task(struct walk *w, struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi,
+		     uint32_t nested_max)
 {
 	walk_begin(w, e, NULL);
+	w->nested_max = nested_max;
+	w->pieces_max = nested_max * (WALK_PIECES_MAX / WALK_NESTED_MAX);
 	w->stack[w->depth++] = (struct walk_frame){ .task = ti };
 	walk_span(w, ti, lo, hi, false, 0);
 	return walk_end(w, lo, hi);
@@ -212,7 +226,7 @@ int path_of_span(struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi, struct cc_pi
 {
 	struct cc_piece *copy;
 	struct walk w;
-	int err = walk_task(&w, e, ti, lo, hi);
+	int err = walk_task(&w, e, ti, lo, hi, WALK_NESTED_MAX);
 
 	if (err)
 		return err;
@@ -225,7 +239,7 @@ int path_of_span(struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi, struct cc_pi
 	return 0;
 }
 
-static int path_of_task(struct engine *e, uint32_t ti)
+static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
 {
 	const struct task *t = &e->tasks.v.p[ti];
 	struct cc_reqid id = { t->tid, 0, CC_REQID_TID };
@@ -243,18 +257,28 @@ static int path_of_task(struct engine *e, uint32_t ti)
 	r->pub.tid = r->pub.recv_tid = t->tid;
 	r->pub.tgid = t->tgid;
 	memcpy(r->pub.rec.comm, t->comm, sizeof(r->pub.rec.comm));
-	if (e->opts.no_paths)
+	if (e->opts.no_paths || r->pub.start >= r->pub.end || e->mem.used > e->opts.memory_bytes)
 		return 0;
-	err = walk_task(&w, e, ti, r->pub.start, r->pub.end);
+	err = walk_task(&w, e, ti, r->pub.start, r->pub.end, nested_max);
 	return err ? err : keep_path(e, &r->pub, &w.out);
 }
 
+#define NESTED_LEAST 256u /* pieces that explain waits, however many tasks there are */
+
 int path_of_tasks(struct engine *e)
 {
+	uint32_t tasks = 0, share;
 	int err = 0;
 
+	for (uint32_t i = 0; i < e->tasks.v.cnt; i++)
+		tasks += e->tasks.v.p[i].eps.cnt != 0;
+	/* half of the budget is for all their paths together */
+	share = (uint32_t)CC_MIN(e->opts.memory_bytes / 2 / sizeof(struct cc_piece) /
+					 CC_MAX(tasks, 1),
+				 WALK_NESTED_MAX);
+	share = CC_MAX(share, NESTED_LEAST);
 	for (uint32_t i = e->tasks.v.cnt; i-- > 0 && !err;)
 		if (e->tasks.v.p[i].eps.cnt)
-			err = path_of_task(e, i);
+			err = path_of_task(e, i, share);
 	return err;
 }

@@ -186,7 +186,7 @@ void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16
 
 		task_piece(t, &w->e->tasks, at, ran && at == hi, &tp);
 		a = CC_MAX(tp.start, lo);
-		if (w->out.cnt > WALK_PIECES_MAX) {
+		if (w->out.cnt > w->pieces_max) {
 			/* more than anybody can look at: the rest stays one piece */
 			walk_leaf(w, t, lo, at, depth, WAIT_UNKNOWN, CC_ENDED_NONE,
 				  CC_EV_BIT(NO_DATA));

@@ -21,7 +21,7 @@ bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_
 	for (uint32_t i = 0; i < w->depth; i++)
 		*ret_cycle |= w->stack[i].task == ti;
 	return !*ret_cycle && w->depth < WALK_DEPTH_MAX && depth < WALK_DEPTH_MAX &&
-	       w->out.cnt < WALK_NESTED_MAX;
+	       w->out.cnt < w->nested_max;
 }
 
 static enum cc_waker waker_kind(const struct episode *ep, const struct side *s)
