@@ -39,6 +39,8 @@ class Tracer:
         for p in pids:
             self.argv += ["--pid", str(p)]
 
+    ended = False
+
     def __enter__(self):
         d = q.tmpdir()
         self.out, self.err = (open(os.path.join(d, n), "w+b") for n in ("out", "err"))
@@ -59,10 +61,13 @@ class Tracer:
         if kind is None and self.p.poll() is None:
             time.sleep(0.3)
             self.p.send_signal(signal.SIGINT)
-        self.wait()
+        if not self.ended:
+            self.wait()
 
     def wait(self):
+        """For a tracer that ends by itself."""
         self.p.wait(30)
+        self.ended = True
         self.err.seek(0)
         q.check("the tracer ended well", self.p.returncode == 0, self.err.read().decode().strip())
 
