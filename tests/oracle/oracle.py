@@ -570,12 +570,13 @@ class Oracle:
             conflict = first and w.owner and holder and w.owner != holder
             lo, hi = max(start, a), min(end, t)
             if lo < hi:
-                out.append(self.lock_part(task, lo, hi, 0 if conflict else holder, woken,
+                out.append(self.lock_part(task, lo, hi, 0 if conflict else holder,
+                                          start if holder in woken else None,
                                           w.by_task(), ctx, mode, stack, rid))
             start, woken, first = end, tuple(x[2] for x in here), False
         return out
 
-    def lock_part(self, task, lo, hi, holder, woken, waker, ctx, mode, stack, rid):
+    def lock_part(self, task, lo, hi, holder, woken_at, waker, ctx, mode, stack, rid):
         node = Node(lo, hi, task.tid, "lock", waker=waker, holder=holder, for_=rid)
         if not holder:
             return node
@@ -586,18 +587,18 @@ class Oracle:
             return Node(lo, hi, task.tid, "cycle", waker=waker, holder=0, for_=rid)
         node.kids = self.walk(holder, lo, hi, ctx, "plain" if mode == "plain" else "lock",
                               stack + (task.tid,))
-        if holder in woken:
-            self.hand_off(node.kids, holder, lo)
+        if woken_at is not None:
+            self.hand_off(node.kids, self.task(holder), woken_at)
         return node
 
     @staticmethod
-    def hand_off(kids, holder, start):
+    def hand_off(kids, holder, woken_at):
         """The lock was the holder's from its wake on; until it ran, that is the run queue's."""
-        at = start
+        ran = min([s.start for s in holder.spans if s.kind == "run" and s.end > woken_at],
+                  default=INF)
         for k in kids:
-            if k.tid == holder and k.cls == "runq" and k.start == at:
+            if k.tid == holder.tid and k.cls == "runq" and k.end <= ran:
                 k.cls = "lock_handoff"
-                at = k.end
 
     # ---- a request's path -------------------------------------------------------------------
 

@@ -117,12 +117,17 @@ void trace_stop_off_key(struct trace *t, int tid, int nr, uint32_t key, int sinc
 void trace_refresh_woken(struct trace *t, int tid, int nr, int out, int wake, int at)
 {
 	struct cc_rec_open_task o = open_task(t, tid, at, 0);
+	struct cc_rec_tick tick = {
+		.h = { .kind = CC_REC_TICK, .ts = AT(at) },
+		.drained_to = AT(at),
+	};
 
 	o.h.aux = (uint16_t)nr;
 	o.out = AT(out);
 	o.wake = AT(wake);
 	o.state = 1;
 	PUT(t, o);
+	PUT(t, tick);
 }
 
 void trace_stop_off(struct trace *t, int tid, int nr, int since, int at)

@@ -75,7 +75,7 @@ void trace_fork(struct trace *t, int tid, int parent, int forked, int in);
 void trace_exit(struct trace *t, int tid, int at);
 void trace_exec(struct trace *t, int tid, int old_tid, int at);
 void trace_wake(struct trace *t, int tid, int at, int waker);
-/* State at a refresh: off since @out, woken at @wake, not on yet. */
+/* A refresh with its TICK: @tid off since @out, woken at @wake, not on yet. */
 void trace_refresh_woken(struct trace *t, int tid, int nr, int out, int wake, int at);
 
 /* A message over a loopback connection: @from sends at @sent, it reaches @to at @arrived. */
