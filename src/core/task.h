@@ -86,29 +86,31 @@ struct short_sum {
 };
 
 struct task {
+	/* what every episode touches, in two cache lines */
 	VEC(struct episode) eps; /* by out; they do not overlap */
 	uint32_t tid, tgid;
-	cc_ns known_from; /* running or more from here on; CC_NEVER: from its first episode */
-	cc_ns alive;      /* the last time it was seen in any way */
 	cc_ns born, dead; /* CC_NEVER: not known, alive */
-	cc_ns start;      /* start time; 0: not known */
-	uint32_t flags;   /* CC_TF_* */
-	uint32_t parent_tid;
-	uint32_t older; /* 1 + index of the task that had the tid before */
-	bool timeline;  /* records of its own time came: it is traced */
-	bool dirty;     /* has episodes that are not in the indexes of wakes */
-	bool given_sorted;
-	uint32_t indexed;               /* episodes before this one are in the indexes */
+	cc_ns exec_at;    /* got its tid by exec then; 0: always had it */
+	cc_ns alive;      /* the last time it was seen in any way */
+	uint32_t older;   /* 1 + index of the task that had the tid before */
+	uint32_t indexed; /* episodes before this one are in the indexes of wakes */
+	cc_ns known_from; /* running or more from here on; CC_NEVER: from its first episode */
 	uint32_t extra_seq, extra_side; /* an EXTRA that waits for its EPISODE; side 0: none */
-	char extra_comm[CC_COMM_LEN];   /* of its waker */
-	cc_ns exec_at;                  /* got its tid by exec then; 0: always had it */
+	bool timeline;                  /* records of its own time came: it is traced */
+	bool dirty;                     /* has episodes that are not in the indexes of wakes */
 	bool cut; /* its beginning was evicted: born is not where known_from is */
+	bool given_sorted;
+	uint32_t flags; /* CC_TF_* */
 	struct open_state open;
+
+	cc_ns start; /* start time; 0: not known */
+	uint64_t cgroup;
+	uint32_t parent_tid;
+	char extra_comm[CC_COMM_LEN];   /* of the waker that the waiting EXTRA tells */
 	VEC(struct sock_touch) touches; /* by t */
 	VEC(struct hold) holds;         /* by from */
 	VEC(struct given_wake) given;
-	VEC(struct short_sum) shorts;
-	uint64_t cgroup;
+	VEC(struct short_sum) shorts; /* by until */
 	char comm[CC_COMM_LEN + 1];
 };
 

@@ -246,7 +246,7 @@ int tasks_wake(struct tasks *ts, const struct cc_rec_wake *r)
 			set_waker(&t->open.ep, r);
 			t->open.wake = r->h.ts;
 		}
-		return 1;
+		return -EAGAIN; /* its episode is to tell it too */
 	}
 	return t->alive > r->h.ts ? 0 : -EAGAIN;
 }

@@ -83,13 +83,13 @@ static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep)
 		if (err)
 			return err;
 	}
+	if (!e->stats.has_sockets)
+		return 0; /* nobody will ask who gave it */
 	waker = tasks_get(&e->tasks, ep->waker_tid, ep->wake);
 	if (!waker)
 		return -ENOMEM;
 	if (!waker->tgid)
 		task_set_tgid(&e->tasks, waker, ep->waker_tgid);
-	if (!e->stats.has_sockets)
-		return 0; /* nobody will ask */
 	err = vec_reserve(&e->mem, &waker->given, waker->given.cnt + 1);
 	if (err)
 		return err;
@@ -158,9 +158,9 @@ int wakes_apply(struct engine *e, bool all)
 
 		if (got == -EAGAIN && !all)
 			e->wakes.p[kept++] = e->wakes.p[i];
-		else if (got == 0 || got == -EAGAIN)
+		else if (got == 0)
 			e->stats.wake_running++;
-		else if (got < 0)
+		else if (got < 0 && got != -EAGAIN)
 			return got;
 	}
 	e->wakes.cnt = kept;
