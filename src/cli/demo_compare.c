@@ -298,12 +298,8 @@ static bool sums_exactly(const struct snapshot *s, const struct snap_request *ro
 	       row->latency_ns == row->path_sum_ns;
 }
 
-/* @ns of one of @classes is larger than @other by more than measuring can hide; twice as large
- * where it may be shown in two parts (waits for the journal and for the data). */
-static bool outweighs(uint64_t classes, cc_ns ns, cc_ns other)
-{
-	return classes & DISKS ? ns >= other * 2 : ns * 4 >= other * 5;
-}
+/* @ns is larger than @other by more than measuring can hide. */
+static bool outweighs(cc_ns ns, cc_ns other) { return ns * 2 >= other * 3; }
 
 /* Whether those who were waited for were themselves kept by what they shall be blamed for, and not
  * by a busy machine. */
@@ -319,7 +315,7 @@ static bool holders_blocked(const struct judge *j, const struct demo_req *r)
 		cpu += share * (double)h->cpu_ns;
 		runq += share * (double)h->runq_ns;
 	}
-	return outweighs(expectations[r->cause].roots, (cc_ns)off, (cc_ns)CC_MAX(cpu, runq));
+	return outweighs((cc_ns)off, (cc_ns)CC_MAX(cpu, runq));
 }
 
 /* Whether by the log itself the cause, and nothing else, took most of this request. */
@@ -329,7 +325,7 @@ static bool is_clear(const struct judge *j, const struct demo_req *r)
 	cc_ns runq = r->cause == DEMO_HOG ? 0 : r->runq_ns;
 	cc_ns known = r->wait_ns + cpu + runq, latency = r->end - r->sent;
 	cc_ns rest = latency > known ? latency - known : 0;
-	if (!outweighs(expectations[r->cause].classes, r->wait_ns, CC_MAX(CC_MAX(cpu, runq), rest)))
+	if (!outweighs(r->wait_ns, CC_MAX(CC_MAX(cpu, runq), rest)))
 		return false;
 	return expectations[r->cause].culprit != CULPRIT_HOLDER || holders_blocked(j, r);
 }
