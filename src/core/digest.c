@@ -33,12 +33,13 @@ bool leaf_iter_next(struct leaf_iter *it)
 	return false;
 }
 
-/* ---- sums by (class, site, resource) ---- */
+/* ---- sums by (class, site, resource), and of the largest by culprit ---- */
 
 struct group {
-	uint64_t site;
+	uint64_t key; /* a place or a culprit */
 	uint32_t resource;
 	uint32_t piece; /* 1 + index of its first piece; 0: slot is free */
+	uint32_t longest;
 	uint8_t cls;
 	cc_ns ns;
 };
@@ -56,57 +57,68 @@ static uint64_t site_of(const struct groups *g, const struct cc_piece *p)
 	return g->site ? g->site(g->ctx, p) : p->ustack;
 }
 
-static struct group *group_of(struct groups *g, const struct cc_piece *p)
+/* Whom a piece of this wait names: beneath another piece the task itself, who kept that one. */
+static uint64_t culprit_of(const struct cc_piece *p)
 {
-	uint64_t site = site_of(g, p);
-	uint64_t h = (site ^ (uint64_t)p->resource << 8 ^ p->cls) * 0x9e3779b97f4a7c15ull;
+	if (p->depth > 0)
+		return p->tid;
+	if (p->by_request.kind)
+		return p->by_request.id << 20 ^ p->by_request.ordinal;
+	if (p->occupant_tid)
+		return p->occupant_tid;
+	return p->holder_tid ? p->holder_tid : p->waker_tid;
+}
+
+static struct group *group_of(struct groups *g, uint64_t key, const struct cc_piece *p)
+{
+	uint64_t h = (key ^ (uint64_t)p->resource << 8 ^ p->cls) * 0x9e3779b97f4a7c15ull;
 
 	for (uint32_t i = (uint32_t)(h >> 32);; i++) {
 		struct group *s = &g->slots[i & g->mask];
 
 		if (!s->piece) {
-			s->site = site;
+			s->key = key;
 			s->resource = p->resource;
 			s->cls = p->cls;
 			return s;
 		}
-		if (s->site == site && s->resource == p->resource && s->cls == p->cls)
+		if (s->key == key && s->resource == p->resource && s->cls == p->cls)
 			return s;
 	}
 }
 
-static void group_add(struct groups *g, const struct cc_piece *path, uint32_t idx, cc_ns ns)
+static void group_add(struct groups *g, uint64_t key, const struct cc_piece *path, uint32_t idx,
+		      cc_ns ns)
 {
-	struct group *s = group_of(g, &path[idx]);
+	struct group *s = group_of(g, key, &path[idx]);
 
-	if (!s->piece)
+	if (!s->piece) {
 		s->piece = idx + 1;
+		s->longest = idx;
+	}
 	s->piece = CC_MIN(s->piece, idx + 1);
+	if (piece_ns(&path[idx]) > piece_ns(&path[s->longest]))
+		s->longest = idx;
 	s->ns += ns;
 }
 
-static void take_largest(const struct groups *g, const struct cc_piece *path,
-			 struct cc_dominant *ret)
+static struct group largest(const struct groups *g)
 {
-	const struct group *best = NULL;
+	struct group best = { 0 };
 
 	for (uint32_t i = 0; i <= g->mask; i++) {
 		const struct group *s = &g->slots[i];
 
 		if (s->piece &&
-		    (!best || s->ns > best->ns || (s->ns == best->ns && s->piece < best->piece)))
-			best = s;
+		    (!best.piece || s->ns > best.ns || (s->ns == best.ns && s->piece < best.piece)))
+			best = *s;
 	}
-	if (!best)
-		return;
-	*ret = (struct cc_dominant){
-		.cls = best->cls,
-		.ns = best->ns,
-		.piece = best->piece - 1,
-		.resource = best->resource,
-		.ustack = path[best->piece - 1].ustack,
-		.kstack = path[best->piece - 1].kstack,
-	};
+	return best;
+}
+
+static void groups_clear(struct groups *g)
+{
+	memset(g->slots, 0, (g->mask + 1) * sizeof(*g->slots));
 }
 
 static bool same_group(const struct groups *g, const struct cc_piece *a, const struct cc_piece *b)
@@ -114,22 +126,74 @@ static bool same_group(const struct groups *g, const struct cc_piece *a, const s
 	return a->cls == b->cls && a->resource == b->resource && site_of(g, a) == site_of(g, b);
 }
 
-static void find_dominant(struct groups *g, const struct cc_piece *path, uint32_t cnt,
-			  struct cc_dominant *dominant, struct cc_dominant *root)
+/* @whole: the group. @culprit: the largest of its parts by culprit. */
+static struct cc_dominant dominant_of(const struct cc_piece *path, const struct group *whole,
+				      const struct group *culprit)
+{
+	const struct cc_piece *p = &path[culprit->longest];
+
+	return (struct cc_dominant){
+		.cls = whole->cls,
+		.ns = whole->ns,
+		.piece = culprit->longest,
+		.culprit_ns = culprit->ns,
+		.resource = whole->resource,
+		.ustack = p->ustack,
+		.kstack = p->kstack,
+	};
+}
+
+static void find_first(struct groups *g, const struct cc_piece *path, uint32_t cnt,
+		       struct cc_dominant *ret)
+{
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (path[i].depth == 0)
+			group_add(g, site_of(g, &path[i]), path, i, piece_ns(&path[i]));
+	}
+	struct group whole = largest(g), culprit;
+
+	if (!whole.piece)
+		return;
+	groups_clear(g);
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (path[i].depth == 0 && same_group(g, &path[i], &path[whole.longest]))
+			group_add(g, culprit_of(&path[i]), path, i, piece_ns(&path[i]));
+	}
+	culprit = largest(g);
+	*ret = dominant_of(path, &whole, &culprit);
+}
+
+static void find_root(struct groups *g, const struct cc_piece *path, uint32_t cnt,
+		      const struct cc_piece *first, struct cc_dominant *ret)
 {
 	struct leaf_iter it;
 
-	for (uint32_t i = 0; i < cnt; i++) {
-		if (path[i].depth == 0)
-			group_add(g, path, i, piece_ns(&path[i]));
-	}
-	take_largest(g, path, dominant);
-	memset(g->slots, 0, (g->mask + 1) * sizeof(*g->slots));
+	groups_clear(g);
 	for (leaf_iter_init(&it, path, cnt); leaf_iter_next(&it);) {
-		if (same_group(g, &path[it.top], &path[dominant->piece]))
-			group_add(g, path, it.known, piece_ns(&path[it.leaf]));
+		if (same_group(g, &path[it.top], first))
+			group_add(g, site_of(g, &path[it.known]), path, it.known,
+				  piece_ns(&path[it.leaf]));
 	}
-	take_largest(g, path, root);
+	struct group whole = largest(g), culprit;
+
+	if (!whole.piece)
+		return;
+	groups_clear(g);
+	for (leaf_iter_init(&it, path, cnt); leaf_iter_next(&it);) {
+		if (same_group(g, &path[it.top], first) &&
+		    same_group(g, &path[it.known], &path[whole.longest]))
+			group_add(g, culprit_of(&path[it.known]), path, it.known,
+				  piece_ns(&path[it.leaf]));
+	}
+	culprit = largest(g);
+	*ret = dominant_of(path, &whole, &culprit);
+}
+
+static void find_dominant(struct groups *g, const struct cc_piece *path, uint32_t cnt,
+			  struct cc_dominant *dominant, struct cc_dominant *root)
+{
+	find_first(g, path, cnt, dominant);
+	find_root(g, path, cnt, &path[dominant->piece], root);
 }
 
 #define SMALL_PATH 64 /* pieces; most requests: no allocation for them */

@@ -15,7 +15,8 @@ void request_digest(struct cc_request *r);
 typedef uint64_t digest_site_fn(void *ctx, const struct cc_piece *p);
 
 /* Dominant: the largest sum of depth-0 pieces by (class, site, resource). Root: the same over the
- * deepest known pieces beneath these. Ties go to the earlier. */
+ * deepest known pieces beneath these. Ties go to the earlier. A wait may name many in turn (holders
+ * of a lock, requests in the way): the one with the most of it is its culprit. */
 void digest_dominant(const struct cc_piece *path, uint32_t cnt, digest_site_fn *site, void *ctx,
 		     struct cc_dominant *dominant, struct cc_dominant *root);
 

@@ -130,7 +130,9 @@ enum cc_req_state { CC_RQS_DONE, CC_RQS_IN_FLIGHT, CC_RQS_RESUMED };
 struct cc_dominant {
 	uint8_t cls;
 	cc_ns ns;
-	uint32_t piece; /* index in path[] of its first piece */
+	uint32_t piece; /* index in path[]: the longest piece of its largest culprit, who speaks for
+			   it */
+	cc_ns culprit_ns; /* of ns: that culprit's part */
 	uint32_t resource;
 	uint64_t ustack, kstack;
 };

@@ -34,9 +34,6 @@ CC_NODISCARD int snap_rows(struct snap_build *b);
 /* threads[]. */
 CC_NODISCARD int snap_threads(struct snap_build *b);
 
-/* Index of the longest depth-0 piece of @d: whom it names speaks for the wait. @cnt > 0. */
-uint32_t snap_main_piece(struct labels *n, const struct cc_request *r, const struct cc_dominant *d);
-
 /* Dominant and root with places by name: callers of one function are one place. */
 void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_dominant *dominant,
 		    struct cc_dominant *root);

@@ -19,29 +19,11 @@ void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_domi
 	digest_dominant(r->path, r->path_ok ? r->path_cnt : 0, site_number, n, dominant, root);
 }
 
-uint32_t snap_main_piece(struct labels *n, const struct cc_request *r, const struct cc_dominant *d)
-{
-	const struct cc_piece *first = &r->path[d->piece];
-	cc_str site = labels_site(n, first->ustack);
-	uint32_t best = d->piece;
-
-	for (uint32_t i = d->piece + 1; i < r->path_cnt; i++) {
-		const struct cc_piece *p = &r->path[i];
-
-		if (p->depth == first->depth && p->cls == first->cls &&
-		    p->resource == first->resource && piece_ns(p) > piece_ns(&r->path[best]) &&
-		    labels_site(n, p->ustack) == site)
-			best = i;
-	}
-	return best;
-}
-
 /* ---- what the filter may ask ---- */
 
 static cc_str subject_str(struct labels *n, const struct cc_request *r, enum filter_key key)
 {
-	const struct cc_piece *p =
-		r->path_ok && r->path_cnt ? &r->path[snap_main_piece(n, r, &r->dominant)] : NULL;
+	const struct cc_piece *p = r->path_ok && r->path_cnt ? &r->path[r->dominant.piece] : NULL;
 
 	switch (key) {
 	case FK_SITE:

@@ -111,6 +111,7 @@ static struct snap_dominant show_dominant(struct labels *n, const struct cc_requ
 		.site = labels_site(n, d->ustack),
 		.resource = labels_resource(n, d->resource),
 		.piece = d->piece,
+		.culprit_ns = d->culprit_ns,
 	};
 }
 
@@ -158,7 +159,7 @@ static void show_people(struct labels *n, const struct cc_request *r, const stru
 	row->waker_text = row->holder_text = strpool_add(&n->pool, "-", 1);
 	if (!r->path_ok || !r->path_cnt)
 		return;
-	const struct cc_piece *p = &r->path[snap_main_piece(n, r, d)];
+	const struct cc_piece *p = &r->path[d->piece];
 	cc_str waker = labels_waker(n, p), holder = labels_holder(n, p);
 
 	row->waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end);

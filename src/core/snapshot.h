@@ -63,7 +63,8 @@ struct snap_dominant {
 	cc_ns ns;
 	double share; /* of latency */
 	cc_str site, resource;
-	uint32_t piece; /* index in the request's pieces */
+	uint32_t piece;   /* index in the request's pieces: it speaks for the wait */
+	cc_ns culprit_ns; /* of ns: the part of whom that piece names */
 };
 
 struct snap_request {

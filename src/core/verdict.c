@@ -41,21 +41,16 @@ static const struct snap_piece *pieces_of(const struct snapshot *s, const struct
 	return &s->pieces[r->first_piece];
 }
 
-/* The longest depth-0 piece of the dominant wait: whom it names speaks for the wait. */
-static const struct snap_piece *main_piece(const struct snapshot *s, const struct snap_request *r)
+/* Whom the sentence names had only a part of the wait. */
+static bool has_others(const struct snap_dominant *d) { return d->culprit_ns < d->ns - d->ns / 10; }
+
+static void say_part(struct out *o, const struct snap_dominant *d)
 {
-	const struct snap_piece *all = pieces_of(s, r), *best = NULL;
-
-	for (uint32_t i = 0; i < r->piece_cnt; i++) {
-		const struct snap_piece *p = &all[i];
-
-		if (p->p.depth || p->p.cls != r->dominant.cls || p->site != r->dominant.site ||
-		    p->resource != r->dominant.resource)
-			continue;
-		if (!best || piece_ns(&p->p) > piece_ns(&best->p))
-			best = p;
-	}
-	return best;
+	if (!has_others(d))
+		return;
+	say(o, " for ");
+	say_ms(o, d->culprit_ns);
+	say(o, " of it");
 }
 
 /* " in site", " on resource" (a peer: " for it"): whichever is known. */
@@ -82,7 +77,8 @@ static void say_runq(struct out *o, const struct snapshot *s, const struct snap_
 		say(o, ", then moved to another CPU");
 }
 
-static void say_lock(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+static void say_lock(struct out *o, const struct snapshot *s, const struct snap_piece *p,
+		     const struct snap_dominant *d)
 {
 	const char *resource = snapshot_str(s, p->resource), *site = snapshot_str(s, p->site);
 	say(o, ": %s", *resource ? resource : *site ? site : "an unknown lock");
@@ -92,19 +88,24 @@ static void say_lock(struct out *o, const struct snapshot *s, const struct snap_
 		say(o, ", holder not known");
 	if (!p->p.holder_tid && p->p.waker_tid)
 		say(o, ", released by %s", snap_task_text(s, &p->waker).s);
+	say_part(o, d);
 }
 
-static void say_queue(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+static void say_queue(struct out *o, const struct snapshot *s, const struct snap_piece *p,
+		      const struct snap_dominant *d)
 {
 	const char *by = snapshot_str(s, p->by_request);
 
 	if (p->p.cls == WAIT_HOL)
-		say(o, ": its thread served %s%s meanwhile", *by ? "request " : "another request",
-		    by);
+		say(o, ": its thread served %s%s", *by ? "request " : "another request", by);
 	else if (p->p.cls == WAIT_QUEUED)
 		say(o, ": all workers were busy%s%s", *by ? ", with request " : "", by);
 	else
 		say(o, ": %s", wait_class_help(p->p.cls));
+	if (*by)
+		say_part(o, d);
+	if (p->p.cls == WAIT_HOL)
+		say(o, " meanwhile");
 	if (p->p.flags & CC_PC_IDLE_SIBLING)
 		say(o, ", though another worker was idle");
 }
@@ -121,7 +122,8 @@ static void say_other(struct out *o, const struct snapshot *s, const struct snap
 		say(o, ", ended by its timeout");
 }
 
-static void say_cause(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+static void say_cause(struct out *o, const struct snapshot *s, const struct snap_piece *p,
+		      const struct snap_dominant *d)
 {
 	switch (wait_class_letter(p->p.cls)) {
 	case 'R':
@@ -131,10 +133,10 @@ static void say_cause(struct out *o, const struct snapshot *s, const struct snap
 			say(o, ": %s", wait_class_help(p->p.cls));
 		break;
 	case 'L':
-		say_lock(o, s, p);
+		say_lock(o, s, p, d);
 		break;
 	case 'Q':
-		say_queue(o, s, p);
+		say_queue(o, s, p, d);
 		break;
 	default:
 		say_other(o, s, p);
@@ -155,9 +157,19 @@ static void say_root(struct out *o, const struct snapshot *s, const struct snap_
 	if (p->p.depth == 0)
 		return;
 	bool same = top->p.holder_tid == p->p.tid;
+	const char *by = snapshot_str(s, p->by_request);
 
-	say(o, ", %s in %s ", same ? "itself" : snap_task_text(s, &p->task).s, name);
+	say(o, ", %s ", same ? "itself" : snap_task_text(s, &p->task).s);
+	say(o, r->root.cls == WAIT_QUEUED ? "busy with other requests " : "in %s ", name);
+	if (has_others(&r->root)) {
+		say_ms(o, r->root.culprit_ns);
+		say(o, " of ");
+	}
 	say_ms(o, r->root.ns);
+	if (r->root.cls == WAIT_QUEUED) {
+		say(o, *by ? " ms, longest with %s" : " ms", by);
+		return;
+	}
 	say(o, " ms -> the root cause is %s", name);
 	say_place(o, s, p);
 }
@@ -175,7 +187,8 @@ size_t verdict_request(const struct snapshot *s, const struct snap_request *r, c
 		       size_t cap)
 {
 	struct out o = { buf, cap, 0 };
-	const struct snap_piece *p = main_piece(s, r);
+	const struct snap_piece *p =
+		r->dominant.piece < r->piece_cnt ? &pieces_of(s, r)[r->dominant.piece] : NULL;
 
 	buf[0] = '\0';
 	if (r->state == CC_RQS_IN_FLIGHT)
@@ -193,7 +206,7 @@ size_t verdict_request(const struct snapshot *s, const struct snap_request *r, c
 			say(&o, "probably ");
 		say_share(&o, r);
 		if (p)
-			say_cause(&o, s, p);
+			say_cause(&o, s, p, &r->dominant);
 		if (p)
 			say_root(&o, s, r, p);
 	}

@@ -120,10 +120,19 @@ static inline struct snap_fixture *fixture_new(void)
 	r->path_ok = true;
 	r->path_sum_ns = r->latency_ns;
 	r->confidence = 91;
-	r->dominant = (struct snap_dominant){ WAIT_LOCK,    CC_MS(141),       141.0 / 211.4,
-					      f->p[1].site, f->p[1].resource, 1 };
-	r->root =
-		(struct snap_dominant){ WAIT_FSYNC, CC_MS(123), 123.0 / 211.4, f->p[3].site, 0, 3 };
+	r->dominant = (struct snap_dominant){ .cls = WAIT_LOCK,
+					      .ns = CC_MS(141),
+					      .share = 141.0 / 211.4,
+					      .site = f->p[1].site,
+					      .resource = f->p[1].resource,
+					      .piece = 1,
+					      .culprit_ns = CC_MS(141) };
+	r->root = (struct snap_dominant){ .cls = WAIT_FSYNC,
+					  .ns = CC_MS(123),
+					  .share = 123.0 / 211.4,
+					  .site = f->p[3].site,
+					  .piece = 3,
+					  .culprit_ns = CC_MS(123) };
 	r->piece_cnt = 6;
 	f->s.requests = r;
 	f->s.request_cnt = 1;

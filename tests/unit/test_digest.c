@@ -114,6 +114,36 @@ Test(digest, places_by_name_join_callers)
 	cr_expect_eq(d.ns, CC_MS(60));
 }
 
+/* A wait of many names: the one with the most of it, by its longest piece. */
+Test(digest, culprit_has_the_largest_part)
+{
+	struct cc_piece p[6] = { piece(0, 20, 0, WAIT_LOCK, 90),  piece(20, 55, 0, WAIT_LOCK, 90),
+				 piece(20, 55, 1, WAIT_CPU, 90),  piece(55, 80, 0, WAIT_LOCK, 90),
+				 piece(80, 85, 0, WAIT_LOCK, 90), piece(80, 85, 1, WAIT_CPU, 90) };
+	struct cc_dominant d, root;
+
+	p[0].holder_tid = p[3].holder_tid = 7; /* 20 + 25 */
+	p[1].holder_tid = p[4].holder_tid = 8; /* 35 + 5 */
+	p[2].tid = 8;
+	p[5].tid = 9;
+	digest_dominant(p, 6, NULL, NULL, &d, &root);
+	cr_expect_eq(d.ns, CC_MS(85));
+	cr_expect_eq(d.culprit_ns, CC_MS(45));
+	cr_expect_eq(d.piece, 3);
+	cr_expect_eq(root.cls, WAIT_LOCK);
+	cr_expect_eq(root.culprit_ns, CC_MS(45));
+	p[0].cls = p[3].cls = WAIT_SLEEP; /* 45 of sleep, 40 of lock, and beneath it the two */
+	digest_dominant(p, 6, NULL, NULL, &d, &root);
+	cr_expect_eq(d.cls, WAIT_SLEEP);
+	p[0].cls = WAIT_PIPE;
+	digest_dominant(p, 6, NULL, NULL, &d, &root);
+	cr_expect_eq(d.culprit_ns, CC_MS(40));
+	cr_expect_eq(root.cls, WAIT_CPU);
+	cr_expect_eq(root.ns, CC_MS(40));
+	cr_expect_eq(root.culprit_ns, CC_MS(35));
+	cr_expect_eq(root.piece, 2);
+}
+
 Test(digest, unknown_and_cycle_never_replace_their_parent)
 {
 	struct cc_piece p[5] = { piece(0, 100, 0, WAIT_LOCK, 95), piece(0, 60, 1, WAIT_UNKNOWN, 0),

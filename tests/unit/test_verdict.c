@@ -22,8 +22,9 @@ static struct snap_piece *only(struct snap_fixture *f, enum wait_class cls)
 	f->p[0] = fixture_piece(f, 0, 100000, 0, cls, f->p[0].task);
 	f->r.piece_cnt = 1;
 	f->r.latency_ns = CC_MS(100);
-	f->r.dominant = f->r.root =
-		(struct snap_dominant){ .cls = (uint8_t)cls, .ns = CC_MS(100), .share = 1 };
+	f->r.dominant = f->r.root = (struct snap_dominant){
+		.cls = (uint8_t)cls, .ns = CC_MS(100), .share = 1, .culprit_ns = CC_MS(100)
+	};
 	return &f->p[0];
 }
 
@@ -58,6 +59,32 @@ Test(verdict, a_holder_that_is_not_known_is_not_named)
 	f->r.state = CC_RQS_IN_FLIGHT;
 	cr_expect_str_eq(verdict(f), "still going on: lock 141.0 of 211.4 ms (67%): cart_add+0x41, "
 				     "holder not known, not over yet");
+	fixture_free(f);
+}
+
+/* Whom a sentence names has done what it says, not all that others did too. */
+Test(verdict, the_part_of_whom_it_names)
+{
+	struct snap_fixture *f = fixture_new();
+
+	f->r.dominant.culprit_ns = CC_MS(90);
+	f->r.root.culprit_ns = CC_MS(80);
+	f->p[3].site = 0;
+	cr_expect_str_eq(verdict(f),
+			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by worker/4249 for 90.0 of "
+			 "it, itself in disk fsync 80.0 of 123.0 ms -> the root cause is disk "
+			 "fsync");
+	f->p[3].p.cls = f->r.root.cls = WAIT_QUEUED;
+	f->p[3].by_request = fx(f, "7f3a#9");
+	cr_expect_str_eq(verdict(f),
+			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by worker/4249 for 90.0 of "
+			 "it, itself busy with other requests 80.0 of 123.0 ms, longest with "
+			 "7f3a#9");
+	only(f, WAIT_HOL)->by_request = fx(f, "7f3a#2");
+	f->r.dominant.culprit_ns = CC_MS(7);
+	cr_expect_str_eq(verdict(f),
+			 "hol 100.0 of 100.0 ms (100%): its thread served request 7f3a#2 for 7.0 "
+			 "of it meanwhile");
 	fixture_free(f);
 }
 

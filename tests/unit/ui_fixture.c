@@ -139,9 +139,12 @@ static struct snap_piece *add_piece(struct build *b, struct snap_request *r, uns
 	if (wait_class_unexplained(cls))
 		r->unexplained_ns += ns;
 	if (ns > r->dominant.ns)
-		r->dominant = r->root = (struct snap_dominant){
-			(uint8_t)cls, ns, (double)ns / (double)r->latency_ns, 0, 0, r->piece_cnt - 1
-		};
+		r->dominant = r->root =
+			(struct snap_dominant){ .cls = (uint8_t)cls,
+						.ns = ns,
+						.share = (double)ns / (double)r->latency_ns,
+						.piece = r->piece_cnt - 1,
+						.culprit_ns = ns };
 	return p;
 }
 
@@ -186,8 +189,13 @@ static void add_lock_request(struct build *b)
 	add_piece(b, r, 0, WAIT_CPU, 0, CC_US(6100));
 	r->dominant.site = lock->site;
 	r->dominant.resource = lock->resource;
-	r->root = (struct snap_dominant){ WAIT_FSYNC, CC_US(123000),  0.58,
-					  disk->site, disk->resource, 3 };
+	r->root = (struct snap_dominant){ .cls = WAIT_FSYNC,
+					  .ns = CC_US(123000),
+					  .share = 0.58,
+					  .site = disk->site,
+					  .resource = disk->resource,
+					  .piece = 3,
+					  .culprit_ns = CC_US(123000) };
 	r->waker = r->holder = worker;
 	r->waker_text = r->holder_text = str(b, "worker/4249");
 	r->confidence = 91;
