@@ -269,6 +269,7 @@ int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, struct cc_pi
 
 	if (lo >= hi || hi > CC_TIME_MAX)
 		return -EINVAL;
+	e->idle.valid = false;
 	err = wakes_index(e);
 	if (err)
 		return err;

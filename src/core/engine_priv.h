@@ -44,6 +44,12 @@ struct seg_vec {
 	uint32_t cnt, cap;
 };
 
+struct idle_memo { /* the first idle episode of @task in [from, scanned) is @first */
+	uint32_t task;
+	bool valid;
+	cc_ns from, scanned, first;
+};
+
 struct engine {
 	struct mem mem;
 	struct engine_opts opts;
@@ -61,6 +67,7 @@ struct engine {
 	struct seg_vec segs;                   /* of the requests being worked out */
 	size_t evict_at;                       /* memory in use at which to evict next */
 	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
+	struct idle_memo idle;                 /* of owner.c; void when a record has come */
 };
 
 /* ---- wakes.c ------------------------------------------------------------------------------ */
@@ -92,7 +99,7 @@ struct wait_kind engine_classify(const struct engine *e, const struct task *t,
 bool owner_is_idle(const struct engine *e, const struct task *t, const struct episode *ep);
 
 /* When the first idle wait begins in [from, to); CC_NEVER: none. */
-cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to);
+cc_ns owner_first_idle(struct engine *e, const struct task *t, cc_ns from, cc_ns to);
 
 /* The end of the last idle wait that was over at @at, and not before @lo; *ret_out: when it began.
  * 0: none. */
@@ -101,21 +108,20 @@ cc_ns owner_idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_
 
 /* The request that @t touched last before @at, unless it was idle since; kind NONE: none.
  * *ret_since: when it touched. A server socket without a known request gives ordinal 0. */
-struct cc_reqid owner_before(const struct engine *e, const struct task *t, cc_ns at,
-			     cc_ns *ret_since);
+struct cc_reqid owner_before(struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since);
 
 /* The same at @at, where it gave a wake: what it touched or began at that very moment counts as
  * before it and after it. */
-struct cc_reqid owner_at(const struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since);
+struct cc_reqid owner_at(struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since);
 
 /* When @t let go of @id that it touched at @at: its next foreign operation or idle wait, its end,
  * at the latest @limit. */
-cc_ns owner_let_go(const struct engine *e, const struct task *t, struct cc_reqid id, cc_ns at,
+cc_ns owner_let_go(struct engine *e, const struct task *t, struct cc_reqid id, cc_ns at,
 		   cc_ns limit);
 
 /* The request that @t worked for right before @at, by what identity found; *ret_start: since when
  * that is the answer. */
-struct cc_reqid owner_serving(const struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
+struct cc_reqid owner_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
 			      cc_ns *ret_start);
 
 /* ---- identity.c --------------------------------------------------------------------------- */
@@ -147,6 +153,7 @@ struct walk {
 	struct cc_reqid blame;   /* for_request of its pieces */
 	uint64_t evidence;       /* that every piece has */
 	uint64_t leaned;         /* threads whose operations were looked at: bit tid % 64 */
+	uint64_t leaned_open;    /* requests not over whose work was met: reqid_bit()s */
 	struct piece_vec out;    /* last first; the pieces within one come before it */
 	struct walk_frame stack[WALK_DEPTH_MAX];
 	uint32_t depth;                  /* frames on the stack */
@@ -162,6 +169,8 @@ void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16
 struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns start, cc_ns end,
 			   uint16_t depth, enum wait_class cls);
 void walk_emit(struct walk *w, const struct cc_piece *p);
+/* The path leans on what is known of request @id so far. */
+void walk_lean_on(struct walk *w, struct cc_reqid id);
 void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const struct tl_piece *tp,
 	       uint16_t depth);
 void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_piece *tp,

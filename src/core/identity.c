@@ -138,6 +138,8 @@ static bool busy_with_other(const struct finder *f, const struct task *t, cc_ns 
 	if (id.kind == CC_REQID_NONE || cc_reqid_eq(id, f->r->pub.id))
 		return false;
 	r = requests_find(&f->e->reqs, id);
+	if (r && requests_is_open(&f->e->reqs, r))
+		f->r->leaned_open |= reqid_bit(id);
 	return !r || !r->told || r->pub.end > at;
 }
 

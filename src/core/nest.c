@@ -12,7 +12,7 @@ struct helper { /* task @ti, for whose work another one waits until @hi */
 /* The request whose holder waited for the work that this wake ended; kind NONE: none. */
 static struct cc_reqid wake_served(struct walk *w, const struct given_wake *g)
 {
-	const struct engine *e = w->e;
+	struct engine *e = w->e;
 	const struct task *t = tasks_find(&e->tasks, g->wakee_tid, g->t);
 	const struct episode *ep = t ? wakes_episode_of(t, g->t) : NULL;
 	cc_ns ignored;
@@ -71,6 +71,7 @@ static struct cc_reqid served_before(const struct helper *h, cc_ns at, cc_ns *re
 	if (id.kind == CC_REQID_NONE && t->given.cnt)
 		id = by_wakes(h, at, ret_start);
 	*ret_start = CC_MAX(*ret_start, h->lo);
+	walk_lean_on(h->w, id);
 	return id;
 }
 
@@ -112,6 +113,7 @@ static void nest_lock(struct helper *h, uint16_t depth)
 		struct cc_reqid id = owner_serving(w->e, t, at, h->lo, &start);
 
 		start = CC_MAX(start, h->lo);
+		walk_lean_on(w, id);
 		w->serving = id.kind != CC_REQID_NONE ? id : h->serving;
 		if (cc_reqid_eq(id, w->r->pub.id))
 			id = (struct cc_reqid){ 0 }; /* the request itself is nobody to blame */

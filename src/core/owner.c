@@ -40,14 +40,37 @@ bool owner_is_idle(const struct engine *e, const struct task *t, const struct ep
 	return idle == IDLE_LOOP || (idle == IDLE_WHEN_FREE && is_free(e, t, ep->out));
 }
 
-cc_ns owner_first_idle(const struct engine *e, const struct task *t, cc_ns from, cc_ns to)
+/* The first idle episode that begins in [from, to); CC_NEVER: none. A thread's time is asked for
+ * backward, from one touch on again and again: what was scanned last is remembered. */
+static cc_ns first_idle_episode(struct engine *e, const struct task *t, cc_ns from, cc_ns to)
 {
-	for (uint32_t i = vec_lower_bound(&t->eps, out, from); i < t->eps.cnt; i++) {
-		if (t->eps.p[i].out >= to)
-			return CC_NEVER;
-		if (owner_is_idle(e, t, &t->eps.p[i]))
-			return t->eps.p[i].out;
+	struct idle_memo *m = &e->idle;
+	uint32_t ti = (uint32_t)(t - e->tasks.v.p);
+	cc_ns scan = from;
+
+	if (m->valid && m->task == ti && m->from == from) {
+		if (m->first < CC_NEVER || to <= m->scanned)
+			return m->first < to ? m->first : CC_NEVER;
+		scan = m->scanned;
 	}
+	*m = (struct idle_memo){ ti, true, from, to, CC_NEVER };
+	for (uint32_t i = vec_lower_bound(&t->eps, out, scan); i < t->eps.cnt; i++) {
+		if (t->eps.p[i].out >= to)
+			break;
+		if (!owner_is_idle(e, t, &t->eps.p[i]))
+			continue;
+		m->first = t->eps.p[i].out;
+		break;
+	}
+	return m->first;
+}
+
+cc_ns owner_first_idle(struct engine *e, const struct task *t, cc_ns from, cc_ns to)
+{
+	cc_ns first = first_idle_episode(e, t, from, to);
+
+	if (first < CC_NEVER)
+		return first;
 	if (t->open.now && t->open.out && t->open.out >= from && t->open.out < to &&
 	    owner_is_idle(e, t, &t->open.ep))
 		return t->open.out;
@@ -72,7 +95,7 @@ cc_ns owner_idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_
 }
 
 /* By what it touched before @touched_to, unless an idle wait began since and before @idle_to. */
-static struct cc_reqid owner_by(const struct engine *e, const struct task *t, cc_ns touched_to,
+static struct cc_reqid owner_by(struct engine *e, const struct task *t, cc_ns touched_to,
 				cc_ns idle_to, cc_ns *ret_since)
 {
 	uint32_t i = vec_lower_bound(&t->touches, t, touched_to);
@@ -89,18 +112,17 @@ static struct cc_reqid owner_by(const struct engine *e, const struct task *t, cc
 	return owner_first_idle(e, t, s->t, idle_to) < idle_to ? none : touch_id(s);
 }
 
-struct cc_reqid owner_before(const struct engine *e, const struct task *t, cc_ns at,
-			     cc_ns *ret_since)
+struct cc_reqid owner_before(struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since)
 {
 	return owner_by(e, t, at, at, ret_since);
 }
 
-struct cc_reqid owner_at(const struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since)
+struct cc_reqid owner_at(struct engine *e, const struct task *t, cc_ns at, cc_ns *ret_since)
 {
 	return owner_by(e, t, at + 1, at, ret_since);
 }
 
-cc_ns owner_let_go(const struct engine *e, const struct task *t, struct cc_reqid id, cc_ns at,
+cc_ns owner_let_go(struct engine *e, const struct task *t, struct cc_reqid id, cc_ns at,
 		   cc_ns limit)
 {
 	cc_ns end = CC_MIN(limit, t->dead);
@@ -119,7 +141,7 @@ cc_ns owner_let_go(const struct engine *e, const struct task *t, struct cc_reqid
 }
 
 /* A hold of the task that made @t: what a new task works for until it does something of its own. */
-static struct cc_reqid by_birth(const struct engine *e, const struct task *t, cc_ns at)
+static struct cc_reqid by_birth(struct engine *e, const struct task *t, cc_ns at)
 {
 	struct cc_reqid none = { 0 };
 	const struct task *parent;
@@ -144,7 +166,7 @@ static struct cc_reqid by_birth(const struct engine *e, const struct task *t, cc
 #define HOLDS_OVERLAP \
 	16 /* holds of one task that were over before: then the earlier ones are too */
 
-struct cc_reqid owner_serving(const struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
+struct cc_reqid owner_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
 			      cc_ns *ret_start)
 {
 	const struct hold *best = NULL;

@@ -113,7 +113,7 @@ static void walk_begin(struct walk *w, struct engine *e, const struct req *r)
 	w->e = e;
 	w->r = r;
 	w->serving = w->blame = (struct cc_reqid){ 0 };
-	w->evidence = w->leaned = 0;
+	w->evidence = w->leaned = w->leaned_open = 0;
 	w->out = e->scratch;
 	w->out.cnt = 0;
 	w->depth = 0;
@@ -207,6 +207,7 @@ int path_of_request(struct engine *e, struct req *r, const struct ident_seg *seg
 	}
 	err = walk_end(&w, r->pub.start, r->pub.end);
 	r->leaned |= w.leaned;
+	r->leaned_open |= w.leaned_open;
 	return err ? err : keep_path(e, &r->pub, &w.out);
 }
 

@@ -192,6 +192,13 @@ static int req_time(struct requests *rs, struct req *r, cc_ns t, uint32_t tid, u
 						   .from_req = true });
 }
 
+static bool req_tells(const struct cc_rec_req *q, const struct req_op *op)
+{
+	if (op->op == CC_OP_RECV)
+		return op->tid == q->recv_tid && (op->t == q->first_recv || op->t == q->last_recv);
+	return op->tid == q->send_tid && (op->t == q->first_send || op->t == q->last_send);
+}
+
 static int set_times(struct requests *rs, struct req *r)
 {
 	const struct cc_rec_req *q = &r->pub.rec;
@@ -200,8 +207,8 @@ static int set_times(struct requests *rs, struct req *r)
 	for (uint32_t i = r->ops.cnt; i-- > 0;) {
 		struct req_op op = r->ops.p[i];
 
-		if (!op.from_req)
-			continue;
+		if (!op.from_req || req_tells(q, &op))
+			continue; /* told the same again: no news */
 		del_touch(rs, op.tid, op.t, r->pub.id);
 		del_op(r, i);
 	}

@@ -32,6 +32,7 @@ struct req {
 	uint32_t silent[4]; /* tasks that were not heard of up to its end when it was worked out */
 	uint32_t silent_cnt;
 	uint64_t leaned;        /* threads whose operations its path leans on: bit tid % 64 */
+	uint64_t leaned_open;   /* requests not over that it leans on: reqid_bit()s */
 	VEC(struct req_op) ops; /* by t */
 	VEC(struct up_op) ups;  /* by t */
 	VEC(uint32_t) held_by;  /* indexes of tasks with holds of it */
@@ -79,7 +80,8 @@ struct requests {
 	VEC(struct req_news) news;
 	struct receiver receivers[RECEIVERS_MAX];
 	uint32_t receiver_cnt;
-	cc_ns worked_to; /* paths of what ended before it are worked out */
+	cc_ns worked_to;  /* paths of what ended before it are worked out */
+	cc_ns working_to; /* the same, for the work going on */
 };
 
 void requests_init(struct requests *rs, struct mem *mem, struct tasks *tasks);
@@ -122,6 +124,15 @@ void requests_evict_io(struct requests *rs, cc_ns before);
 static inline struct cc_reqid reqid_of(uint64_t cookie, uint32_t ordinal)
 {
 	return (struct cc_reqid){ cookie, ordinal, CC_REQID_SOCK };
+}
+/* More is to be told of it. */
+static inline bool requests_is_open(const struct requests *rs, const struct req *r)
+{
+	return !r->told || r->pub.end >= rs->working_to;
+}
+static inline uint64_t reqid_bit(struct cc_reqid id)
+{
+	return 1ull << (map_mix2(id.id, id.ordinal) % 64);
 }
 static inline struct cc_reqid touch_id(const struct sock_touch *s)
 {

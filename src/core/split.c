@@ -203,6 +203,7 @@ void split_span(struct walk *w, const struct ident_seg *seg)
 			walk_span(w, x.ti, a, at, at == seg->hi, 0);
 			continue;
 		}
+		walk_lean_on(w, owner);
 		task_piece(x.t, &w->e->tasks, at, at == seg->hi, &tp);
 		a = CC_MAX(cut_before(&x, at), tp.start);
 		if (x.t->born < at)

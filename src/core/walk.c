@@ -23,6 +23,14 @@ struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns sta
 	};
 }
 
+void walk_lean_on(struct walk *w, struct cc_reqid id)
+{
+	const struct req *r = id.kind == CC_REQID_SOCK ? requests_find(&w->e->reqs, id) : NULL;
+
+	if (r && requests_is_open(&w->e->reqs, r))
+		w->leaned_open |= reqid_bit(id);
+}
+
 void walk_emit(struct walk *w, const struct cc_piece *p)
 {
 	if (w->err || p->start >= p->end)

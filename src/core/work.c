@@ -73,13 +73,24 @@ static void forget_leaning(struct engine *e)
 	rs->news.cnt = 0;
 }
 
+/* Paths that leaned on requests that were open then and are told now (@told: their bits). */
+static void forget_open(struct engine *e, uint64_t told)
+{
+	for (uint32_t i = 0; i < e->reqs.v.cnt && told; i++) {
+		struct req *r = e->reqs.v.p[i];
+
+		if (r && !r->due && r->leaned_open & told)
+			r->computed = false;
+	}
+}
+
 /* A request told now may have had holders that never touched it, in a time worked out before. */
 static int add_holders(struct engine *e, struct req *r)
 {
 	struct requests *rs = &e->reqs;
 
-	if ((!r->told && r->identified) || r->pub.start >= rs->worked_to)
-		return 0; /* while it is open its holders are known from the first time on */
+	if (r->identified || r->pub.start >= rs->worked_to)
+		return 0; /* who leaned on it since knows that it was open: forget_open() */
 	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
 		if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
 			return -ENOMEM;
@@ -89,10 +100,11 @@ static int add_holders(struct engine *e, struct req *r)
 	return 0;
 }
 
-static bool is_due(const struct engine *e, const struct req *r, cc_ns to, cc_ns now)
+/* What ends after the watermark is worked out too, as far as it is known, and again later. */
+static bool is_due(const struct engine *e, const struct req *r, cc_ns now)
 {
 	if (r->told)
-		return (!r->computed || is_broken_silence(e, r)) && r->pub.end < to;
+		return !r->computed || is_broken_silence(e, r);
 	return r->open && now;
 }
 
@@ -112,7 +124,8 @@ struct due_vec {
 };
 
 /* Finds out who worked for each request that is due and not among the first @done of @due. */
-static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns to, cc_ns now)
+static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns now,
+		    uint64_t *ret_told)
 {
 	struct requests *rs = &e->reqs;
 
@@ -121,7 +134,7 @@ static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns 
 		struct due *d;
 		int err;
 
-		if (!r || r->pub.id.kind != CC_REQID_SOCK || !is_due(e, r, to, now))
+		if (!r || r->pub.id.kind != CC_REQID_SOCK || !is_due(e, r, now))
 			continue;
 		if (done && r->due)
 			continue;
@@ -132,7 +145,7 @@ static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns 
 		d = &due->p[due->cnt++];
 		*d = (struct due){ .slot = i, .first = e->segs.cnt };
 		r->due = true;
-		r->leaned = 0;
+		r->leaned = r->leaned_open = 0;
 		r->silent_cnt = 0;
 		err = identity_find(e, r);
 		d->cnt = e->segs.cnt - d->first;
@@ -140,6 +153,8 @@ static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns 
 			err = add_holders(e, r);
 		if (err)
 			return err;
+		if (r->told && r->identified)
+			*ret_told |= reqid_bit(r->pub.id);
 		r->identified = true;
 	}
 	return 0;
@@ -148,17 +163,21 @@ static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns 
 int work_paths(struct engine *e, cc_ns to, cc_ns now)
 {
 	struct due_vec due = { 0 };
+	uint64_t told = 0, ignored;
 	int err;
 
 	e->segs.cnt = 0;
+	e->idle.valid = false;
+	e->reqs.working_to = to;
 	err = add_late(e);
 	if (err)
 		return err;
 	/* who worked for which request must be known of all before one is walked */
-	err = identify(e, &due, 0, to, now);
-	if (!err && e->reqs.news.cnt) {
+	err = identify(e, &due, 0, now, &told);
+	if (!err && (e->reqs.news.cnt || told)) {
 		forget_leaning(e);
-		err = identify(e, &due, due.cnt, to, now);
+		forget_open(e, told);
+		err = identify(e, &due, due.cnt, now, &ignored);
 		e->reqs.news.cnt = 0;
 	}
 	for (uint32_t i = 0; i < due.cnt && !err; i++) {
@@ -166,7 +185,7 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 
 		if (is_sampled(e, r))
 			err = path_of_request(e, r, e->segs.p + due.p[i].first, due.p[i].cnt);
-		r->computed = r->told;
+		r->computed = r->told && r->pub.end < to;
 		r->due = false;
 	}
 	vec_done(&e->mem, &due);
