@@ -51,6 +51,7 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->sorted);
 	vec_done(&e->mem, &e->scratch);
 	vec_done(&e->mem, &e->segs);
+	vec_done(&e->mem, &e->old_holds);
 	free(e->buf);
 	free(e);
 }

@@ -124,7 +124,7 @@ int requests_touch(struct requests *rs, uint32_t tid, uint32_t tgid, struct sock
 		return 0;
 	if (vec_reserve(rs->mem, &rs->news, rs->news.cnt + 1))
 		return -ENOMEM;
-	rs->news.p[rs->news.cnt++] = (struct req_news){ s.t, s.t, tid };
+	rs->news.p[rs->news.cnt++] = (struct req_news){ s.t, s.t, tid, false };
 	return 0;
 }
 

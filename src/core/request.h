@@ -59,6 +59,7 @@ struct sock {
 struct req_news { /* work of a thread in [from, to] that was told after that was worked out */
 	cc_ns from, to;
 	uint32_t tid;
+	bool exact; /* false: it matters until the thread touches something else */
 };
 
 struct receiver {      /* a thread that receives requests: a worker */

@@ -41,7 +41,7 @@ static int add_late(struct engine *e)
 			continue;
 		if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
 			return -ENOMEM;
-		rs->news.p[rs->news.cnt++] = (struct req_news){ l->from, l->to, l->tid };
+		rs->news.p[rs->news.cnt++] = (struct req_news){ l->from, l->to, l->tid, true };
 	}
 	e->tasks.late.cnt = 0;
 	return 0;
@@ -54,7 +54,9 @@ static void forget_leaning(struct engine *e)
 	cc_ns first = CC_NEVER;
 
 	for (uint32_t i = 0; i < rs->news.cnt; i++) {
-		rs->news.p[i].to = CC_MAX(rs->news.p[i].to, matters_until(e, &rs->news.p[i]));
+		if (!rs->news.p[i].exact)
+			rs->news.p[i].to =
+				CC_MAX(rs->news.p[i].to, matters_until(e, &rs->news.p[i]));
 		first = CC_MIN(first, rs->news.p[i].from);
 	}
 	for (uint32_t i = 0; i < rs->v.cnt && rs->news.cnt; i++) {
@@ -84,18 +86,60 @@ static void forget_open(struct engine *e, uint64_t told)
 	}
 }
 
-/* A request told now may have had holders that never touched it, in a time worked out before. */
-static int add_holders(struct engine *e, struct req *r)
+/* Remembers the holds of @r before they are found anew. */
+static int save_holds(struct engine *e, const struct req *r)
+{
+	e->old_holds.cnt = 0;
+	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
+		const struct task *t = &e->tasks.v.p[r->held_by.p[i]];
+
+		for (uint32_t j = 0; j < t->holds.cnt; j++) {
+			if (!cc_reqid_eq(t->holds.p[j].id, r->pub.id))
+				continue;
+			if (vec_reserve(&e->mem, &e->old_holds, e->old_holds.cnt + 1))
+				return -ENOMEM;
+			e->old_holds.p[e->old_holds.cnt++] =
+				(struct late_span){ t->holds.p[j].from, t->holds.p[j].to, t->tid };
+		}
+	}
+	return 0;
+}
+
+/* A hold that was not known when the time it lies in was worked out. */
+static int add_hold_news(struct engine *e, const struct hold *h, uint32_t tid)
 {
 	struct requests *rs = &e->reqs;
+	cc_ns lo = h->from, hi = h->to;
 
-	if (r->identified || r->pub.start >= rs->worked_to)
-		return 0; /* who leaned on it since knows that it was open: forget_open() */
+	for (uint32_t i = 0; i < e->old_holds.cnt; i++) {
+		const struct late_span *o = &e->old_holds.p[i];
+
+		if (o->tid == tid && o->from <= lo && o->to > lo)
+			lo = CC_MIN(hi, o->to);
+		if (o->tid == tid && o->from < hi && o->to >= hi)
+			hi = CC_MAX(lo, o->from);
+	}
+	if (lo >= hi || lo >= rs->worked_to)
+		return 0;
+	if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
+		return -ENOMEM;
+	rs->news.p[rs->news.cnt++] = (struct req_news){ lo, hi, tid, true };
+	return 0;
+}
+
+static int add_holders(struct engine *e, const struct req *r)
+{
 	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
-		if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
-			return -ENOMEM;
-		rs->news.p[rs->news.cnt++] = (struct req_news){ r->pub.start, r->pub.end,
-								e->tasks.v.p[r->held_by.p[i]].tid };
+		const struct task *t = &e->tasks.v.p[r->held_by.p[i]];
+
+		for (uint32_t j = t->holds.cnt; j-- > 0;) {
+			int err = 0;
+
+			if (cc_reqid_eq(t->holds.p[j].id, r->pub.id))
+				err = add_hold_news(e, &t->holds.p[j], t->tid);
+			if (err)
+				return err;
+		}
 	}
 	return 0;
 }
@@ -147,7 +191,9 @@ static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns 
 		r->due = true;
 		r->leaned = r->leaned_open = 0;
 		r->silent_cnt = 0;
-		err = identity_find(e, r);
+		err = save_holds(e, r);
+		if (!err)
+			err = identity_find(e, r);
 		d->cnt = e->segs.cnt - d->first;
 		if (!err)
 			err = add_holders(e, r);
