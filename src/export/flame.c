@@ -16,10 +16,23 @@ struct flame {
 	uint32_t text_cnt;
 };
 
+/* Without the offset in a named function. "libc.so.6+0x8a1b2" has no name: there the offset is all
+ * that tells it from others. */
+static uint32_t name_len(const char *text, const char *module)
+{
+	const char *plus = strstr(text, "+0x");
+	size_t len = plus ? (size_t)(plus - text) : strlen(text);
+
+	if (plus && !strncmp(text, module, len))
+		len = strlen(text);
+	return (uint32_t)len;
+}
+
 static void add_frame(struct flame *f, const char *text, const char *module)
 {
 	if (f->sample.cnt < FLAME_FRAMES)
-		f->sample.frames[f->sample.cnt++] = (struct flame_frame){ text, module };
+		f->sample.frames[f->sample.cnt++] =
+			(struct flame_frame){ text, name_len(text, module), module };
 }
 
 static char *next_text(struct flame *f)

@@ -16,7 +16,8 @@
 #define FLAME_TEXT 160
 
 struct flame_frame {
-	const char *text;   /* a function, or "[...]" */
+	const char *text;   /* a function, or "[...]"; not NUL-terminated: see len */
+	uint32_t len;       /* of text without "+0x..": readers of profiles merge by function */
 	const char *module; /* "" none */
 };
 

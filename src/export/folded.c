@@ -20,10 +20,10 @@ struct folded {
 };
 
 /* A ';' in a name would be a frame of its own. */
-static void put_frame(FILE *f, const char *text)
+static void put_frame(FILE *f, const struct flame_frame *x)
 {
-	for (; *text; text++)
-		fputc(*text == ';' ? ':' : *text, f);
+	for (uint32_t i = 0; i < x->len; i++)
+		fputc(x->text[i] == ';' ? ':' : x->text[i], f);
 }
 
 static char *stack_of(const struct flame_sample *x)
@@ -35,7 +35,7 @@ static char *stack_of(const struct flame_sample *x)
 	if (!f)
 		return NULL;
 	for (uint32_t i = x->cnt; i-- > 0;) {
-		put_frame(f, x->frames[i].text);
+		put_frame(f, &x->frames[i]);
 		fputc(';', f);
 	}
 	fprintf(f, "[%s]", wait_class_name(x->cls));

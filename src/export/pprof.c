@@ -140,7 +140,7 @@ static int place_id(struct profile *p, const struct flame_frame *f, uint32_t *re
 	size_t len;
 
 	split_module(f->module, &file, &len, &x.line);
-	int err = string_id(p, f->text, strlen(f->text), &x.name);
+	int err = string_id(p, f->text, f->len, &x.name);
 
 	if (!err)
 		err = string_id(p, file, len, &x.file);
