@@ -10,6 +10,10 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+/* Set by user space when all four programs are attached: one that misses the answers, or the reads,
+ * would see requests that never were. */
+__u32 sock_on;
+
 #define EAGAIN 11
 #define MSG_PEEK 0x2
 #define MSG_ERRQUEUE 0x2000
@@ -218,11 +222,14 @@ static __noinline struct req_state *unix_accepted(struct sock *sk)
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(cc_sk_data_ready, struct sock *sk)
 {
-	struct req_state *s = bpf_sk_storage_get(&socks, sk, NULL, 0);
 	__u32 rcv_nxt = 0, write_seq = 0;
+	struct req_state *s;
 	struct tcp_sock *tp;
 	__u64 now;
 
+	if (!sock_on)
+		return 0;
+	s = bpf_sk_storage_get(&socks, sk, NULL, 0);
 	if (!s) {
 		if (sk->__sk_common.skc_family != AF_UNIX)
 			return 0;
@@ -309,7 +316,7 @@ int BPF_PROG(cc_sock_recv_length, struct sock *sk, int ret, int flags)
 	struct req_state *s;
 	struct req_op op;
 
-	if (ret < 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)))
+	if (!sock_on || ret < 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)))
 		return 0;
 	pid_tgid = bpf_get_current_pid_tgid();
 	s = state_of(sk, pid_tgid >> 32, 0);
@@ -379,7 +386,7 @@ int BPF_PROG(cc_sock_send_length, struct sock *sk, int ret, int flags)
 	struct req_state *s;
 	struct req_op op;
 
-	if (ret <= 0 && ret != -EAGAIN)
+	if (!sock_on || (ret <= 0 && ret != -EAGAIN))
 		return 0;
 	pid_tgid = bpf_get_current_pid_tgid();
 	s = state_of(sk, pid_tgid >> 32, 1);
@@ -498,6 +505,8 @@ int BPF_PROG(cc_inet_sock_set_state, struct sock *sk, int from, int to)
 {
 	struct req_state *s;
 
+	if (!sock_on)
+		return 0;
 	if (to == TCP_ESTABLISHED) {
 		if (from == TCP_SYN_RECV && sk->sk_protocol == IPPROTO_TCP && sock_port_listens(sk))
 			state_new(sk, RQ_ROLE_SERVER);

@@ -251,8 +251,9 @@ static int explain(struct loader *l, int ret, struct cc_err *err)
 	return -EOPNOTSUPP;
 }
 
-/* The scheduler's programs, in the order of attaching: wakes first, so that no switch-in is seen
- * whose wake was not. */
+/* In the order of attaching: wakes first, so that no switch-in is seen whose wake was not; the
+ * socket programs last, so that whoever is seen at work on a socket has no switch unseen after it.
+ */
 static int attach_all(struct loader *l, struct cc_err *err)
 {
 	struct criticast *s = l->skel;
@@ -269,7 +270,7 @@ static int attach_all(struct loader *l, struct cc_err *err)
 		P(softirq_entry),        P(softirq_exit),
 #undef P
 	};
-	int ret = sock_attach(l, err);
+	int ret = 0;
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(all); i++) {
 		if (!bpf_program__autoload(all[i].prog))
 			continue;
@@ -280,7 +281,7 @@ static int attach_all(struct loader *l, struct cc_err *err)
 		loader_err(err, "cannot attach to %s: %s; see `criticast env`",
 			   bpf_program__section_name(all[i].prog), strerror(-ret));
 	}
-	return ret;
+	return ret ? ret : sock_attach(l, err);
 }
 
 int load_programs(struct loader *l, const struct loader_opts *asked, struct cc_err *err)

@@ -3,7 +3,7 @@
  * loader_int: what the files of this folder share, and the hooks by which the socket side
  * (sock_*.c) hangs into the life of a loader:
  *
- *	open skeleton -> set rodata -> sock_prepare -> load -> sock_attach -> attach scheduler
+ *	open skeleton -> set rodata -> sock_prepare -> load -> attach scheduler -> sock_attach
  *	  -> sock_seed, task seeding -> drain ... sock_refresh at each interval ... -> sock_stop
  *	  -> sock_done
  *

@@ -212,6 +212,7 @@ int sock_attach(struct loader *l, struct cc_err *err)
 		}
 		l->sock->links[l->sock->link_cnt++] = link;
 	}
+	l->skel->bss->sock_on = 1;
 	return 0;
 }
 
