@@ -48,17 +48,18 @@ def main():
     for key, row in sorted(log.items(), key=lambda kv: kv[1]["taken"]):
         served_by[row["tid"]].append((key, row["taken"], row["answered"]))
     n = missing = cls = who = inexact = 0
+    extra = len(set(by_key) - set(log))
     first_wrong = None
     for key, row in log.items():
         wait, latency = row["taken"] - row["received"], row["answered"] - row["received"]
-        if wait < 0.6 * latency:
-            continue  # hardly queued, says the log
-        n += 1
         req = by_key.get(key)
         if not req:
             missing += 1
             continue
         inexact += req["path_sum_ns"] != req["latency_ns"]
+        if wait < 0.6 * latency:
+            continue  # hardly queued, says the log
+        n += 1
         queued = sum(p["end_ns"] - p["start_ns"] for p in req["path"]
                      if p["depth"] == 0 and p["class"] == "queued")
         cls_ok = req["dominant"]["class"] == "queued" and abs(queued - wait) < 1e6 + wait / 10
@@ -69,9 +70,11 @@ def main():
         if not (cls_ok and who_ok) and first_wrong is None:
             first_wrong = req["id"]
     lost = analysis["counters"]["ring_drops"]
-    print(f"{n} queued requests, {missing} not found, class right {cls}, culprit right {who}, "
-          f"{inexact} inexact, {lost} dropped" + (f"; wrong: {first_wrong}" if first_wrong else ""))
-    ok = n >= 50 and cls >= SHARE * n and who >= SHARE * n and not inexact and not lost
+    print(f"{len(log)} requests, {missing} not found, {extra} too many, {n} queued, class right {cls}, "
+          f"culprit right {who}, {inexact} inexact, {lost} dropped" +
+          (f"; wrong: {first_wrong}" if first_wrong else ""))
+    ok = (n >= 50 and cls >= SHARE * n and who >= SHARE * n and
+          not missing and not extra and not inexact and not lost)
     return 0 if ok else 1
 
 
