@@ -120,6 +120,11 @@ struct cc_reqid owner_at(struct engine *e, const struct task *t, cc_ns at, cc_ns
 cc_ns owner_let_go(struct engine *e, const struct task *t, struct cc_reqid id, cc_ns at,
 		   cc_ns limit);
 
+/* The first time in [*at, hi) at which @t touched @id again, by an upstream called for it; it is
+ * the owner until *ret_until. Returns false: none. */
+bool owner_regained(struct engine *e, const struct task *t, struct cc_reqid id, cc_ns *at, cc_ns hi,
+		    cc_ns *ret_until);
+
 /* The request that @t worked for right before @at, by what identity found; *ret_start: since when
  * that is the answer. */
 struct cc_reqid owner_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo,

@@ -317,6 +317,20 @@ static void holds_forget(struct engine *e, struct req *r)
 	r->held_by.cnt = 0;
 }
 
+/* In an event loop's time the thread works for the request where it touches its upstream. */
+static int keep_regained(struct engine *e, struct req *r, const struct ident_seg *s)
+{
+	const struct task *t = &e->tasks.v.p[s->task];
+	cc_ns at = s->lo, until;
+	int err = 0;
+
+	while (!err && owner_regained(e, t, r->pub.id, &at, s->hi, &until)) {
+		err = hold_add(e, r, s->task, at, until);
+		at = CC_MAX(until, at + 1);
+	}
+	return err;
+}
+
 /* @first: of its segments. */
 static int holds_keep(struct engine *e, struct req *r, uint32_t first)
 {
@@ -329,6 +343,8 @@ static int holds_keep(struct engine *e, struct req *r, uint32_t first)
 
 		if (s->kind == SEG_WALK || s->kind == SEG_SPLIT)
 			err = hold_add(e, r, s->task, s->lo, s->hi);
+		else if (s->kind == SEG_LOOP)
+			err = keep_regained(e, r, s);
 	}
 	receiver = q->recv_tid ? tasks_find(&e->tasks, q->recv_tid, q->first_recv) : NULL;
 	if (err || !receiver || !q->first_recv)

@@ -140,6 +140,26 @@ cc_ns owner_let_go(struct engine *e, const struct task *t, struct cc_reqid id, c
 	return CC_MIN(end, owner_first_idle(e, t, at, end));
 }
 
+bool owner_regained(struct engine *e, const struct task *t, struct cc_reqid id, cc_ns *at, cc_ns hi,
+		    cc_ns *ret_until)
+{
+	uint32_t i = vec_lower_bound(&t->touches, t, *at);
+
+	for (; i < t->touches.cnt && t->touches.p[i].t < hi; i++)
+		if (says_owner(e, &t->touches.p[i]) && cc_reqid_eq(touch_id(&t->touches.p[i]), id))
+			break;
+	if (i == t->touches.cnt || t->touches.p[i].t >= hi)
+		return false;
+	*at = t->touches.p[i].t;
+	while (++i < t->touches.cnt && t->touches.p[i].t < hi)
+		if (says_owner(e, &t->touches.p[i]) && !cc_reqid_eq(touch_id(&t->touches.p[i]), id))
+			break;
+	if (i < t->touches.cnt)
+		hi = CC_MIN(hi, t->touches.p[i].t);
+	*ret_until = CC_MIN(hi, owner_first_idle(e, t, *at, hi));
+	return true;
+}
+
 /* A hold of the task that made @t: what a new task works for until it does something of its own. */
 static struct cc_reqid by_birth(struct engine *e, const struct task *t, cc_ns at)
 {
