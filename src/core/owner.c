@@ -132,7 +132,7 @@ cc_ns owner_let_go(struct engine *e, const struct task *t, struct cc_reqid id, c
 
 		if (s->t >= end)
 			break;
-		if (touch_is_server(s) && !cc_reqid_eq(touch_id(s), id)) {
+		if (says_owner(e, s) && !cc_reqid_eq(touch_id(s), id)) {
 			end = s->t;
 			break;
 		}
