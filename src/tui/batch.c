@@ -73,7 +73,7 @@ int batch_request(const struct snapshot *s, const struct snap_request *r, char *
 		text_note(s, p, note, sizeof(note));
 		fprintf(out, "%10s ms  %*s%-14s %-20s %s\n", text_ms(p->p.end - p->p.start).s,
 			2 * CC_MIN((int)p->p.depth, 16), "", wait_class_name(p->p.cls),
-			text_task(s, &p->task).s, note);
+			snap_task_text(s, &p->task).s, note);
 	}
 	if (fclose(out)) {
 		free(text);

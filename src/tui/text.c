@@ -108,40 +108,6 @@ struct text text_hms(cc_ns ns)
 		     (unsigned int)(s % 60));
 }
 
-struct text text_task(const struct snapshot *s, const struct snap_task *t)
-{
-	const char *comm = snapshot_str(s, t->comm);
-	if (!t->tid)
-		return textf("-");
-	if (!*comm)
-		return textf("tid %u", t->tid);
-	return textf("%.60s/%u", comm, t->tid);
-}
-
-const char *ended_name(unsigned int e)
-{
-#define X(id, name) name,
-	static const char *const names[CC_ENDED_CNT] = { CC_ENDED(X) };
-#undef X
-	return e < CC_ENDED_CNT ? names[e] : "";
-}
-
-const char *waker_name(unsigned int k)
-{
-#define X(id, name) name,
-	static const char *const names[CC_WAKER_CNT] = { CC_WAKERS(X) };
-#undef X
-	return k < CC_WAKER_CNT ? names[k] : "";
-}
-
-struct text text_waker(const struct snapshot *s, const struct snap_piece *p)
-{
-	if (p->p.waker_kind == CC_WAKER_TASK || p->p.waker_kind == CC_WAKER_KTHREAD)
-		return text_task(s, &p->waker);
-	const char *kind = waker_name(p->p.waker_kind);
-	return textf("%s", *kind ? kind : "-");
-}
-
 struct text text_conf(unsigned int confidence)
 {
 	return textf("%c %u", confidence_letter(confidence), CC_MIN(confidence, 100));
@@ -166,13 +132,13 @@ static void note_end(const struct snapshot *s, const struct snap_piece *p, char 
 		return;
 	}
 	if (p->p.ended == CC_ENDED_TIMEOUT || p->p.ended == CC_ENDED_SIGNAL) {
-		append(buf, cap, "%s%s", sep, ended_name(p->p.ended));
+		append(buf, cap, "%s%s", sep, snap_ended_name(p->p.ended));
 		return;
 	}
 	if (p->p.waker_kind == CC_WAKER_NONE)
 		return;
 	bool holder = p->holder.tid && p->holder.tid == p->waker.tid;
-	append(buf, cap, holder ? "%sreleased" : "%sby %s", sep, text_waker(s, p).s);
+	append(buf, cap, holder ? "%sreleased" : "%sby %s", sep, snap_waker_text(s, p).s);
 	if (*at)
 		append(buf, cap, holder ? " at %s" : " %s", at);
 	if (p->p.flags & CC_PC_NOT_TRACED)
@@ -185,10 +151,10 @@ void text_note(const struct snapshot *s, const struct snap_piece *p, char *buf, 
 	const char *by = snapshot_str(s, p->by_request), *whose = snapshot_str(s, p->for_request);
 	snprintf(buf, cap, "%s", snapshot_str(s, p->resource));
 	if (p->holder.tid)
-		append(buf, cap, "%sheld by %s", *buf ? ", " : "", text_task(s, &p->holder).s);
+		append(buf, cap, "%sheld by %s", *buf ? ", " : "", snap_task_text(s, &p->holder).s);
 	if (p->occupant.tid)
-		append(buf, cap, "%sbehind %s %sms", *buf ? ", " : "", text_task(s, &p->occupant).s,
-		       text_ms(p->p.occupant_ns).s);
+		append(buf, cap, "%sbehind %s %sms", *buf ? ", " : "",
+		       snap_task_text(s, &p->occupant).s, text_ms(p->p.occupant_ns).s);
 	if (*by)
 		append(buf, cap, "%srequest %s", *buf ? ", " : "", by);
 	if (letter != 'C' && letter != 'R')

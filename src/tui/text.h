@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text: numbers and names as the screens write them. Values are returned, nothing is allocated. */
+/* text: numbers and notes as the screens write them (names of tasks: snap_text.h). Values are
+ * returned, nothing is allocated. */
 #ifndef CC_TEXT_H
 #define CC_TEXT_H
 
-#include "snapshot.h"
+#include "snap_text.h"
 
 struct text {
 	char s[96];
@@ -20,17 +21,10 @@ struct text text_percent(double share); /* "67", "0.3", "<0.1"; share is 0..1 */
 struct text text_clock(const struct snapshot *s, cc_ns ns, bool ms);
 struct text text_hms(cc_ns ns); /* "00:02:11" */
 
-/* "worker/4249"; "tid 4249" without a name; "-" for no task. */
-struct text text_task(const struct snapshot *s, const struct snap_task *t);
-/* "worker/4249", "softirq", "timer", "-": who ended a piece's wait. */
-struct text text_waker(const struct snapshot *s, const struct snap_piece *p);
 /* What to know about a piece in one line: resource, holder, waker, culprit. */
 void text_note(const struct snapshot *s, const struct snap_piece *p, char *buf, size_t cap);
 /* "H 98" */
 struct text text_conf(unsigned int confidence);
-
-const char *ended_name(unsigned int e); /* cc_ended; "" beyond */
-const char *waker_name(unsigned int k); /* cc_waker; "" beyond */
 
 /* Sums of @class_ns by WAIT_GROUPS. */
 void group_sums(const cc_ns class_ns[WAIT_CLASS_CNT], cc_ns ret[9]);

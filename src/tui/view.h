@@ -36,6 +36,9 @@ void draw_head(const struct ui *ui, struct canvas *c, const struct layout *l);
 void draw_request_head(const struct ui *ui, struct canvas *c, const struct snapshot *s,
 		       const struct snap_request *r);
 void draw_foot(const struct ui *ui, struct canvas *c, const struct layout *l);
+/* Line @y is the selected one: marked over its whole width, the terminal's cursor at @x, and there
+ * @mark, unless it is 0. */
+void draw_selected(struct canvas *c, int x, int y, uint32_t mark);
 /* Why there is nothing to see, where the table would be. */
 void draw_empty(const struct ui *ui, struct canvas *c, int y);
 void draw_tiny(struct canvas *c);

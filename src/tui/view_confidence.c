@@ -146,11 +146,8 @@ static void confidence_draw(const struct ui *ui, struct canvas *c, const struct 
 	canvas_right(c, c->w - 12, 4, 11, ROLE_TITLE, c->w < 60 ? "" : "FACT");
 	for (int i = top; i < n && i - top < confidence_body(ui, l); i++) {
 		draw_reason(c, r, &out[i], 5 + i - top);
-		if (i != ui->pos[SCREEN_CONFIDENCE].row)
-			continue;
-		canvas_add(c, 0, 5 + i - top, c->w, CELL_SEL);
-		c->cur_x = 0;
-		c->cur_y = 5 + i - top;
+		if (i == ui->pos[SCREEN_CONFIDENCE].row)
+			draw_selected(c, 0, 5 + i - top, 0);
 	}
 	if (!n)
 		canvas_text(c, 2, 5, c->w - 3, ROLE_WARN, "No path, so nothing is claimed.");

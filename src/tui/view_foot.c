@@ -151,6 +151,15 @@ void draw_foot(const struct ui *ui, struct canvas *c, const struct layout *l)
 		draw_hints(ui, &p, draw_position(ui, c, l->status_y));
 }
 
+void draw_selected(struct canvas *c, int x, int y, uint32_t mark)
+{
+	if (mark)
+		canvas_fill(c, x, y, 1, ROLE_HI, mark);
+	canvas_add(c, 0, y, c->w, CELL_SEL);
+	c->cur_x = x;
+	c->cur_y = y;
+}
+
 /* ---- empty states ---- */
 
 void draw_empty(const struct ui *ui, struct canvas *c, int y)

@@ -242,9 +242,10 @@ static void request_facts(struct canvas *c, const struct snapshot *s, const stru
 	if (r->rec.local_port)
 		pen_printf(&p, ROLE_INACTIVE, "port %u  ", r->rec.local_port);
 	pen_printf(&p, ROLE_INACTIVE, "served by ");
-	pen_printf(&p, ROLE_FG, "%s  ", text_task(s, &r->task).s);
+	pen_printf(&p, ROLE_FG, "%s  ", snap_task_text(s, &r->task).s);
 	if (r->recv_task.tid && r->recv_task.tid != r->task.tid)
-		pen_printf(&p, ROLE_INACTIVE, "received by %s  ", text_task(s, &r->recv_task).s);
+		pen_printf(&p, ROLE_INACTIVE, "received by %s  ",
+			   snap_task_text(s, &r->recv_task).s);
 	if (r->rec.bytes_in || r->rec.bytes_out)
 		pen_printf(&p, ROLE_INACTIVE, "%s in %s out  ", text_bytes(r->rec.bytes_in).s,
 			   text_bytes(r->rec.bytes_out).s);

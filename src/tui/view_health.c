@@ -117,11 +117,8 @@ static void health_draw(const struct ui *ui, struct canvas *c, const struct layo
 		} else {
 			canvas_cut(c, 3, y, c->w - 4, ROLE_WARN, snapshot_str(s, s->notes[k - n]));
 		}
-		if (k != ui->pos[SCREEN_HEALTH].row)
-			continue;
-		canvas_add(c, 0, y, c->w, CELL_SEL);
-		c->cur_x = 0;
-		c->cur_y = y;
+		if (k == ui->pos[SCREEN_HEALTH].row)
+			draw_selected(c, 0, y, 0);
 	}
 }
 

@@ -140,11 +140,8 @@ static void help_draw(const struct ui *ui, struct canvas *c, const struct layout
 			c->w < 60 ? "  Esc closes" : "  type to search, Esc closes");
 	for (int i = top; i < h.cnt && i - top < help_body(ui, l); i++) {
 		draw_line(c, &h.line[i], 2 + i - top);
-		if (i != row)
-			continue;
-		canvas_add(c, 0, 2 + i - top, c->w, CELL_SEL);
-		c->cur_x = 0;
-		c->cur_y = 2 + i - top;
+		if (i == row)
+			draw_selected(c, 0, 2 + i - top, 0);
 	}
 	if (!h.cnt)
 		canvas_text(c, 3, 2, c->w - 4, ROLE_WARN, "nothing of this kind");

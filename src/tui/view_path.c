@@ -91,7 +91,7 @@ static void draw_piece(struct canvas *c, const struct snapshot *s, const struct 
 	canvas_fit(c, p->cls_x, y, p->cls_w, style_wait(pc->cls), cls);
 	cc_ns ns = pc->end > pc->start ? pc->end - pc->start : 0;
 	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_FG | CELL_BOLD, text_ms(ns).s);
-	canvas_fit(c, p->task_x, y, p->task_w, ROLE_FG, text_task(s, &sp->task).s);
+	canvas_fit(c, p->task_x, y, p->task_w, ROLE_FG, snap_task_text(s, &sp->task).s);
 	text_note(s, sp, note, sizeof(note));
 	const char *at = note;
 	for (int i = 0; i < pan && *at; i++)
@@ -108,12 +108,8 @@ void draw_path_rows(struct canvas *c, const struct snapshot *s, const struct sna
 	draw_scale(c, r, &cols, y);
 	for (int i = 0; i < h - 1 && top + i < (int)cnt; i++) {
 		draw_piece(c, s, r, &p[top + i], &cols, y + 1 + i, pan);
-		if (top + i != row)
-			continue;
-		canvas_fill(c, 0, y + 1 + i, 1, ROLE_HI, '>');
-		canvas_add(c, 0, y + 1 + i, c->w, CELL_SEL);
-		c->cur_x = 0;
-		c->cur_y = y + 1 + i;
+		if (top + i == row)
+			draw_selected(c, 0, y + 1 + i, '>');
 	}
 }
 
@@ -200,17 +196,17 @@ static void draw_detail(struct canvas *c, const struct snapshot *s, const struct
 	pen_printf(&a, style_wait(p->p.cls), " %s ", wait_class_name(p->p.cls));
 	pen_printf(&a, ROLE_FG, "%s ms ", text_ms(ns).s);
 	pen_printf(&a, style_conf(p->p.confidence), "%s ", text_conf(p->p.confidence).s);
-	label(&b, "on", text_task(s, &p->task).s);
+	label(&b, "on", snap_task_text(s, &p->task).s);
 	label(&b, "at", snapshot_str(s, p->site));
 	label(&b, "waits for", snapshot_str(s, p->resource));
 	label(&b, "serving", snapshot_str(s, p->for_request));
 	label(&b, "behind request", snapshot_str(s, p->by_request));
-	label(&d, "held by", text_task(s, &p->holder).s);
-	label(&d, "woken by", text_waker(s, p).s);
+	label(&d, "held by", snap_task_text(s, &p->holder).s);
+	label(&d, "woken by", snap_waker_text(s, p).s);
 	label(&d, "at", snapshot_str(s, p->waker_site));
-	label(&d, "CPU had by", text_task(s, &p->occupant).s);
+	label(&d, "CPU had by", snap_task_text(s, &p->occupant).s);
 	if (p->p.ended != CC_ENDED_RAN)
-		label(&d, "ended", ended_name(p->p.ended));
+		label(&d, "ended", snap_ended_name(p->p.ended));
 	snprintf(buf, sizeof(buf), "%s: %s", wait_class_name(p->p.cls), wait_class_help(p->p.cls));
 	if (y + 3 < end)
 		canvas_cut(c, 3, y + 3, c->w - 4, ROLE_INACTIVE, buf);
@@ -249,7 +245,7 @@ static bool path_match(const struct ui *ui, int row, const char *needle)
 		return false;
 	text_note(s, &p[row], note, sizeof(note));
 	return text_has(note, needle) || text_has(wait_class_name(p[row].p.cls), needle) ||
-	       text_has(text_task(s, &p[row].task).s, needle) ||
+	       text_has(snap_task_text(s, &p[row].task).s, needle) ||
 	       text_has(snapshot_str(s, p[row].site), needle);
 }
 

@@ -189,12 +189,8 @@ static void draw_row(const struct ui *ui, struct canvas *c, const struct cols *c
 		canvas_add(c, 0, y, c->w, CELL_DIM);
 	if (ui_marked(ui, r->id))
 		canvas_fill(c, 2, y, 1, ROLE_HI, '*');
-	if (i == ui->pos[SCREEN_REQUESTS].row) {
-		canvas_fill(c, 1, y, 1, ROLE_HI, '>');
-		canvas_add(c, 0, y, c->w, CELL_SEL);
-		c->cur_x = 1;
-		c->cur_y = y;
-	}
+	if (i == ui->pos[SCREEN_REQUESTS].row)
+		draw_selected(c, 1, y, '>');
 }
 
 static void draw_preview(const struct ui *ui, struct canvas *c, const struct layout *l)

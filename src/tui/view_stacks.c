@@ -144,9 +144,9 @@ static void titles(const struct snapshot *s, const struct snap_piece *p, char bl
 		 letter == 'C'   ? "RUNNING"
 		 : letter == 'R' ? "RUNNABLE"
 				 : "BLOCKED",
-		 text_task(s, &p->task).s);
+		 snap_task_text(s, &p->task).s);
 	snprintf(waker, 128, "%s  %s", queued ? "CPU HAD BY" : "WOKEN BY",
-		 queued ? text_task(s, &p->occupant).s : text_waker(s, p).s);
+		 queued ? snap_task_text(s, &p->occupant).s : snap_waker_text(s, p).s);
 }
 
 static void stacks_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
@@ -186,11 +186,8 @@ static void stacks_draw(const struct ui *ui, struct canvas *c, const struct layo
 		if (two || second >= 0)
 			draw_line(c, &d[1], two ? i : second, two ? half + 3 : 1, y,
 				  two ? c->w - half - 4 : half - 1, ui->pan, title[1], site[1]);
-		if (i == row) {
-			canvas_add(c, 0, y, c->w, CELL_SEL);
-			c->cur_x = 0;
-			c->cur_y = y;
-		}
+		if (i == row)
+			draw_selected(c, 0, y, 0);
 	}
 }
 

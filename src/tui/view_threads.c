@@ -63,18 +63,14 @@ static void threads_draw(const struct ui *ui, struct canvas *c, const struct lay
 	for (int i = 0; i < l->body_h && top + i < rows; i++) {
 		y = l->body_y + i;
 		draw_thread(c, s, &s->threads[top + i], y);
-		if (top + i != ui->pos[SCREEN_THREADS].row)
-			continue;
-		canvas_fill(c, 1, y, 1, ROLE_HI, '>');
-		canvas_add(c, 0, y, c->w, CELL_SEL);
-		c->cur_x = 1;
-		c->cur_y = y;
+		if (top + i == ui->pos[SCREEN_THREADS].row)
+			draw_selected(c, 1, y, '>');
 	}
 }
 
 static bool threads_match(const struct ui *ui, int row, const char *needle)
 {
-	return text_has(text_task(ui->snap, &ui->snap->threads[row].task).s, needle);
+	return text_has(snap_task_text(ui->snap, &ui->snap->threads[row].task).s, needle);
 }
 
 const struct view_ops view_threads = {

@@ -176,12 +176,8 @@ static void waits_draw(const struct ui *ui, struct canvas *c, const struct layou
 			draw_blame(c, s, &s->blame[top + i], y);
 		else
 			draw_wait(ui, c, &s->waits[top + i], y);
-		if (top + i != ui->pos[SCREEN_WAITS].row)
-			continue;
-		canvas_fill(c, 1, y, 1, ROLE_HI, '>');
-		canvas_add(c, 0, y, c->w, CELL_SEL);
-		c->cur_x = 1;
-		c->cur_y = y;
+		if (top + i == ui->pos[SCREEN_WAITS].row)
+			draw_selected(c, 1, y, '>');
 	}
 	if (s && s->slow_cnt)
 		draw_slow(c, s, l->status_y - 1);
