@@ -27,6 +27,7 @@ OPT_asan := -O1
 OPT_tsan := -O1
 SAN    := $(SAN_$(VARIANT))
 CFLAGS ?= $(OPT_$(VARIANT)) -g
+WARN += $(if $(findstring clang,$(CC)),-Wno-unknown-attributes) # noclone, optimize: gcc's
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -MMD -MP
 LIBS   := -lelf -ldw -lunwind-x86_64 -lncursesw -ltinfo -lcjson -lz -lcap -lpthread -lm \
 	$(if $(filter 1,$(BPF)),-lbpf)
@@ -49,12 +50,13 @@ lib_of  = $(O)/lib$(1).a
 LIBS_OURS := $(foreach l,cli tui bpf_loader symbol trace export core,$(if $(filter $(l),$(LAYERS)),$(call lib_of,$(l))))
 SKEL := $(O)/bpf/criticast.skel.h
 
-.PHONY: all
-all: build/criticast check-layers
+.PHONY: all build/criticast
+all: $(if $(filter release,$(VARIANT)),build/criticast) $(O)/criticast check-layers
 
-# the released program always lies at build/criticast
+# the program lies at build/criticast, never one with sanitizers; the link says nothing of its age
 build/criticast: $(O)/criticast
-	$(Q)ln -sfn $(patsubst build/%,%,$<) $@
+	@mkdir -p $(@D)
+	$(Q)ln -sfnr $< $@
 
 $(O)/criticast: $(O)/main.o $(LIBS_OURS)
 	$(call say,LD,$@)
@@ -113,7 +115,7 @@ demo: deps
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)build/criticast demo
 run: all
-	$(Q)build/criticast $(ARGS)
+	$(Q)$(O)/criticast $(ARGS)
 
 # ---- care ---------------------------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)

@@ -17,6 +17,11 @@ TICKS = int(os.environ.get("CC_TICKS", "1"))  # 0: everything at once
 WRONG_HOLDER_MAX = 0.01     # of lock-wait time in schedules without loss (DESIGN section 10)
 
 
+def schedules(usual):
+    """How many of each kind: SCHEDULES says fewer where the build is a slow one."""
+    return int(os.environ.get("SCHEDULES", usual))
+
+
 def driver():
     build = os.environ.get("BUILD", "build/release")
     path = os.path.join(build, "tests/oracle/walk_driver")
