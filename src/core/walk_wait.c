@@ -100,8 +100,8 @@ static void describe(struct walk *w, struct wait *x)
 	if (ep_task_wake(ep)) {
 		p->waker_tid = ep->waker_tid;
 		p->waker_tgid = ep->waker_tgid;
-	} else {
-		p->evidence |= CC_EV_BIT(WAKER_IRQ);
+	} else if (p->cls != WAIT_SLEEP || p->ended != CC_ENDED_TIMEOUT) {
+		p->evidence |= CC_EV_BIT(WAKER_IRQ); /* a sleep that timed out leaves nothing open */
 	}
 }
 
