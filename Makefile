@@ -128,6 +128,7 @@ install: all
 	install -D -m 755 $(O)/criticast $(DESTDIR)$(PREFIX)/bin/criticast
 	install -D -m 644 man/criticast.1 $(DESTDIR)$(PREFIX)/share/man/man1/criticast.1
 	install -d $(DESTDIR)$(PREFIX)/share/criticast/themes
+	install -m 644 testdata/demo.criticast $(DESTDIR)$(PREFIX)/share/criticast/
 	install -m 644 themes/*.theme $(DESTDIR)$(PREFIX)/share/criticast/themes/
 clean:
 	$(Q)rm -rf build
