@@ -594,8 +594,8 @@ class Oracle:
     @staticmethod
     def hand_off(kids, holder, woken_at):
         """The lock was the holder's from its wake on; until it ran, that is the run queue's."""
-        ran = min([s.start for s in holder.spans if s.kind == "run" and s.end > woken_at],
-                  default=INF)
+        ran = min([s.start for s in holder.spans if s.kind in ("run", "lost")
+                   and s.end > woken_at], default=INF)
         for k in kids:
             if k.tid == holder.tid and k.cls == "runq" and k.end <= ran:
                 k.cls = "lock_handoff"
