@@ -65,7 +65,7 @@ struct engine {
 	VEC(const struct cc_request *) sorted; /* by end, then id */
 	struct piece_vec scratch;              /* of one path at a time */
 	struct seg_vec segs;                   /* of the requests being worked out */
-	VEC(struct late_span) old_holds;       /* of one request at a time */
+	VEC(struct held) old_holds;            /* of one request at a time */
 	size_t evict_at;                       /* memory in use at which to evict next */
 	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
 	struct idle_memo idle;                 /* of owner.c; void when a record has come */

@@ -284,76 +284,6 @@ static int unanswered(struct finder *f, const struct req_op *z)
 	return add_seg(f, s);
 }
 
-static int hold_add(struct engine *e, struct req *r, uint32_t ti, cc_ns from, cc_ns to)
-{
-	struct task *t = &e->tasks.v.p[ti];
-	struct hold h = { .from = from, .to = to, .id = r->pub.id };
-	uint32_t i;
-
-	if (from >= to)
-		return 0;
-	if (vec_reserve(&e->mem, &t->holds, t->holds.cnt + 1) ||
-	    vec_reserve(&e->mem, &r->held_by, r->held_by.cnt + 1))
-		return -ENOMEM;
-	for (i = t->holds.cnt; i > 0 && t->holds.p[i - 1].from > from; i--)
-		t->holds.p[i] = t->holds.p[i - 1];
-	t->holds.p[i] = h;
-	t->holds.cnt++;
-	r->held_by.p[r->held_by.cnt++] = ti;
-	return 0;
-}
-
-static void holds_forget(struct engine *e, struct req *r)
-{
-	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
-		struct task *t = &e->tasks.v.p[r->held_by.p[i]];
-		uint32_t kept = 0;
-
-		for (uint32_t j = 0; j < t->holds.cnt; j++)
-			if (!cc_reqid_eq(t->holds.p[j].id, r->pub.id))
-				t->holds.p[kept++] = t->holds.p[j];
-		t->holds.cnt = kept;
-	}
-	r->held_by.cnt = 0;
-}
-
-/* In an event loop's time the thread works for the request where it touches its upstream. */
-static int keep_regained(struct engine *e, struct req *r, const struct ident_seg *s)
-{
-	const struct task *t = &e->tasks.v.p[s->task];
-	cc_ns at = s->lo, until;
-	int err = 0;
-
-	while (!err && owner_regained(e, t, r->pub.id, &at, s->hi, &until)) {
-		err = hold_add(e, r, s->task, at, until);
-		at = CC_MAX(until, at + 1);
-	}
-	return err;
-}
-
-/* @first: of its segments. */
-static int holds_keep(struct engine *e, struct req *r, uint32_t first)
-{
-	const struct cc_rec_req *q = &r->pub.rec;
-	const struct task *receiver;
-	int err = 0;
-
-	for (uint32_t i = first; i < e->segs.cnt && !err; i++) {
-		const struct ident_seg *s = &e->segs.p[i];
-
-		if (s->kind == SEG_WALK || s->kind == SEG_SPLIT)
-			err = hold_add(e, r, s->task, s->lo, s->hi);
-		else if (s->kind == SEG_LOOP)
-			err = keep_regained(e, r, s);
-	}
-	receiver = q->recv_tid ? tasks_find(&e->tasks, q->recv_tid, q->first_recv) : NULL;
-	if (err || !receiver || !q->first_recv)
-		return err;
-	/* what it did for the request after it had handed it over */
-	return hold_add(e, r, (uint32_t)(receiver - e->tasks.v.p), q->first_recv,
-			owner_let_go(e, receiver, r->pub.id, q->first_recv, r->pub.end));
-}
-
 static int find_back(struct finder *f)
 {
 	struct ident_seg rest = { .lo = f->first,
@@ -389,7 +319,7 @@ int identity_find(struct engine *e, struct req *r)
 	uint32_t first_seg = e->segs.cnt;
 	int err = 0;
 
-	holds_forget(e, r);
+	identity_forget(e, r);
 	if (t) {
 		f.cur = index_of(&f, t);
 		err = z->t < f.t ? unanswered(&f, z) : 0;
@@ -408,5 +338,5 @@ int identity_find(struct engine *e, struct req *r)
 	if (t)
 		arrival.task = index_of(&f, t);
 	err = add_seg(&f, arrival);
-	return err ? err : holds_keep(e, r, first_seg);
+	return err ? err : identity_keep(e, r, first_seg);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity: what its two files share. */
+/* identity: what its files share. */
 #ifndef CC_IDENTITY_H
 #define CC_IDENTITY_H
 
@@ -56,5 +56,9 @@ bool chain_born(struct finder *f, const struct task *t, cc_ns at, uint32_t hops,
 
 /* A task between two holders that was woken for other requests too: whose work was it? */
 bool chain_executor(const struct finder *f, const struct task *t, cc_ns from, cc_ns to);
+
+/* Forgets, keeps what tasks held @r, by its segments from e->segs.p[@first] on. */
+void identity_forget(struct engine *e, struct req *r);
+CC_NODISCARD int identity_keep(struct engine *e, struct req *r, uint32_t first);
 
 #endif

@@ -16,7 +16,7 @@ static void req_free(struct mem *mem, struct req *r)
 	mem_free(mem, r->pub.path, r->pub.path_cnt * sizeof(*r->pub.path));
 	vec_done(mem, &r->ops);
 	vec_done(mem, &r->ups);
-	vec_done(mem, &r->held_by);
+	vec_done(mem, &r->holds);
 	mem_free(mem, r, sizeof(*r));
 }
 

@@ -21,6 +21,11 @@ struct up_op { /* an operation on an upstream socket that is linked to the reque
 	bool agreed; /* its reply's side votes for the link too */
 };
 
+struct held {
+	cc_ns from, to;
+	uint32_t task; /* index */
+};
+
 struct req {
 	struct cc_request pub;
 	bool told;          /* a REQ came */
@@ -35,7 +40,7 @@ struct req {
 	uint64_t leaned_open;   /* requests not over that it leans on: reqid_bit()s */
 	VEC(struct req_op) ops; /* by t */
 	VEC(struct up_op) ups;  /* by t */
-	VEC(uint32_t) held_by;  /* indexes of tasks with holds of it */
+	VEC(struct held) holds; /* of tasks that worked for it */
 	uint32_t next;
 };
 

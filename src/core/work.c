@@ -89,57 +89,36 @@ static void forget_open(struct engine *e, uint64_t told)
 /* Remembers the holds of @r before they are found anew. */
 static int save_holds(struct engine *e, const struct req *r)
 {
-	e->old_holds.cnt = 0;
-	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
-		const struct task *t = &e->tasks.v.p[r->held_by.p[i]];
-
-		for (uint32_t j = 0; j < t->holds.cnt; j++) {
-			if (!cc_reqid_eq(t->holds.p[j].id, r->pub.id))
-				continue;
-			if (vec_reserve(&e->mem, &e->old_holds, e->old_holds.cnt + 1))
-				return -ENOMEM;
-			e->old_holds.p[e->old_holds.cnt++] =
-				(struct late_span){ t->holds.p[j].from, t->holds.p[j].to, t->tid };
-		}
-	}
-	return 0;
-}
-
-/* A hold that was not known when the time it lies in was worked out. */
-static int add_hold_news(struct engine *e, const struct hold *h, uint32_t tid)
-{
-	struct requests *rs = &e->reqs;
-	cc_ns lo = h->from, hi = h->to;
-
-	for (uint32_t i = 0; i < e->old_holds.cnt; i++) {
-		const struct late_span *o = &e->old_holds.p[i];
-
-		if (o->tid == tid && o->from <= lo && o->to > lo)
-			lo = CC_MIN(hi, o->to);
-		if (o->tid == tid && o->from < hi && o->to >= hi)
-			hi = CC_MAX(lo, o->from);
-	}
-	if (lo >= hi || lo >= rs->worked_to)
-		return 0;
-	if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
+	if (vec_reserve(&e->mem, &e->old_holds, r->holds.cnt))
 		return -ENOMEM;
-	rs->news.p[rs->news.cnt++] = (struct req_news){ lo, hi, tid, true };
+	e->old_holds.cnt = r->holds.cnt;
+	for (uint32_t i = 0; i < r->holds.cnt; i++)
+		e->old_holds.p[i] = r->holds.p[i];
 	return 0;
 }
 
+/* Holds that were not known when the time they lie in was worked out. */
 static int add_holders(struct engine *e, const struct req *r)
 {
-	for (uint32_t i = 0; i < r->held_by.cnt; i++) {
-		const struct task *t = &e->tasks.v.p[r->held_by.p[i]];
+	struct requests *rs = &e->reqs;
 
-		for (uint32_t j = t->holds.cnt; j-- > 0;) {
-			int err = 0;
+	for (uint32_t i = 0; i < r->holds.cnt; i++) {
+		struct held h = r->holds.p[i];
 
-			if (cc_reqid_eq(t->holds.p[j].id, r->pub.id))
-				err = add_hold_news(e, &t->holds.p[j], t->tid);
-			if (err)
-				return err;
+		for (uint32_t j = 0; j < e->old_holds.cnt; j++) {
+			const struct held *o = &e->old_holds.p[j];
+
+			if (o->task == h.task && o->from <= h.from && o->to > h.from)
+				h.from = CC_MIN(h.to, o->to);
+			if (o->task == h.task && o->from < h.to && o->to >= h.to)
+				h.to = CC_MAX(h.from, o->from);
 		}
+		if (h.from >= h.to || h.from >= rs->worked_to)
+			continue;
+		if (vec_reserve(&e->mem, &rs->news, rs->news.cnt + 1))
+			return -ENOMEM;
+		rs->news.p[rs->news.cnt++] =
+			(struct req_news){ h.from, h.to, e->tasks.v.p[h.task].tid, true };
 	}
 	return 0;
 }
