@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine as a whole: what it keeps, for how long, and that answers do not depend on when they
+ * were asked for. What the answers are is in test_known_answers and tests/oracle. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+enum { TGID = 100, LOOP = 100, WORKER = 101, NR_FUTEX = 202, NR_EPOLL = 232 };
+
+static struct engine *engine_with(size_t memory, cc_ns window)
+{
+	struct engine *e = NULL;
+
+	cr_assert_eq(
+		engine_new(&(struct engine_opts){ .memory_bytes = memory, .window_ns = window },
+			   &e),
+		0);
+	return e;
+}
+
+#define FEED(e, rec) cr_assert_eq(engine_feed((e), &(rec).h, (rec).h.size), 0)
+
+static void episode(struct engine *e, uint32_t tid, uint32_t seq, int nr, cc_ns out, cc_ns wake,
+		    uint32_t waker, uint32_t key)
+{
+	struct cc_rec_episode r = {
+		.h = { .size = sizeof(r),
+		       .kind = CC_REC_EPISODE,
+		       .aux = (uint16_t)nr,
+		       .flags = waker ? 0 : CC_CTX_IDLE << CC_EP_CTX_SHIFT,
+		       .ts = wake + 1 },
+		.tid = tid,
+		.seq = seq,
+		.out = out,
+		.wake = wake,
+		.state = 1,
+		.waker_tid = waker,
+		.waker_tgid = waker ? TGID : 0,
+		.key = key,
+	};
+
+	FEED(e, r);
+}
+
+static void open_task(struct engine *e, uint32_t tid, cc_ns now, cc_ns last_in)
+{
+	struct cc_rec_open_task r = {
+		.h = { .size = sizeof(r),
+		       .kind = CC_REC_OPEN_TASK,
+		       .flags = CC_TF_TRACED,
+		       .ts = now },
+		.tid = tid,
+		.tgid = TGID,
+		.last_in = last_in,
+		.fd = -1,
+	};
+
+	FEED(e, r);
+}
+
+static void request(struct engine *e, uint8_t kind, uint32_t ordinal, cc_ns arrival, cc_ns sent,
+		    cc_ns told)
+{
+	struct cc_rec_req r = {
+		.h = { .size = sizeof(r), .kind = kind, .ts = told },
+		.cookie = 0xabc,
+		.ordinal = ordinal,
+		.arrival = arrival,
+		.first_recv = arrival + 2,
+		.last_recv = arrival + 2,
+		.first_send = sent,
+		.last_send = sent,
+		.recv_cnt = 1,
+		.send_cnt = sent != 0,
+		.recv_tid = LOOP,
+		.send_tid = sent ? LOOP : 0,
+		.tgid = TGID,
+		.comm = "loop",
+	};
+
+	FEED(e, r);
+}
+
+static void tick(struct engine *e, cc_ns now, cc_ns drained_to)
+{
+	struct cc_rec_tick r = {
+		.h = { .size = sizeof(r), .kind = CC_REC_TICK, .ts = now },
+		.drained_to = drained_to,
+		.realtime_ns = now + 1000,
+		.interval_ns = CC_S(1),
+	};
+
+	FEED(e, r);
+}
+
+static const struct cc_request *find(const struct engine *e, uint32_t ordinal)
+{
+	size_t cnt;
+	const struct cc_request *const *r = engine_requests(e, &cnt);
+
+	for (size_t i = 0; i < cnt; i++)
+		if (r[i]->id.ordinal == ordinal)
+			return r[i];
+	return NULL;
+}
+
+static cc_ns sum(const struct cc_request *r)
+{
+	cc_ns ns = 0;
+
+	for (uint32_t i = 0; i < r->path_cnt; i++)
+		if (!r->path[i].depth)
+			ns += r->path[i].end - r->path[i].start;
+	return ns;
+}
+
+/* A loop thread that answers one request every 100 ns. */
+static void serve(struct engine *e, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		cc_ns t = 1000 + 100 * (cc_ns)i;
+
+		episode(e, LOOP, i, NR_EPOLL, t, t + 10, 0, 5);
+		request(e, CC_REC_REQ, i + 1, t + 10, t + 60, t + 61);
+	}
+}
+
+Test(engine, memory_is_bounded_and_what_goes_is_counted)
+{
+	enum { BUDGET = 4 << 20, CNT = 40000 };
+	struct engine *e = engine_with(BUDGET, 0);
+	const struct cc_request *r;
+	size_t cnt, most = 0;
+
+	open_task(e, LOOP, 1000, 990);
+	for (uint32_t i = 0; i < CNT; i += 500) {
+		serve(e, i, i + 500);
+		tick(e, 1000 + 100 * (i + 500), 1000 + 100 * (i + 500));
+		most = CC_MAX(most, engine_stats(e)->memory_bytes);
+	}
+	cr_expect_leq(most, BUDGET, "%zu bytes", most);
+	cr_expect_gt(engine_stats(e)->evicted, 0);
+	engine_requests(e, &cnt);
+	cr_expect_gt(cnt, 100, "%zu left", cnt);
+	cr_expect_null(find(e, 1), "the oldest is gone");
+	r = find(e, CNT);
+	cr_assert(r && r->path_ok);
+	cr_expect_eq(sum(r), r->end - r->start);
+	cr_expect_eq(engine_stats(e)->episodes, CNT);
+	engine_free(e);
+}
+
+Test(engine, requests_leave_the_window)
+{
+	struct engine *e = engine_with(0, 5000);
+	size_t cnt;
+
+	open_task(e, LOOP, 1000, 990);
+	serve(e, 0, 200);
+	tick(e, 21000, 21000);
+	engine_requests(e, &cnt);
+	cr_expect_eq(cnt, 50, "%zu", cnt);
+	engine_free(e);
+}
+
+Test(engine, a_request_going_on_ends_now)
+{
+	struct engine *e = engine_with(0, 0);
+	const struct cc_request *r;
+
+	open_task(e, LOOP, 1000, 990);
+	episode(e, LOOP, 1, NR_EPOLL, 1000, 1010, 0, 5);
+	for (cc_ns now = 2000; now <= 3000; now += 1000) {
+		request(e, CC_REC_OPEN_REQ, 1, 1010, 0, now);
+		open_task(e, LOOP, now, 1011);
+		tick(e, now, now - 10);
+		r = find(e, 1);
+		cr_assert(r);
+		cr_expect_eq(r->state, CC_RQS_IN_FLIGHT);
+		cr_expect_eq(r->end, now);
+		cr_expect_eq(sum(r), now - 1010);
+	}
+	request(e, CC_REC_REQ, 1, 1010, 3500, 3600);
+	request(e, CC_REC_OPEN_REQ, 1, 1010, 0, 3400); /* from an iterator that ran before */
+	tick(e, 4000, 3990);
+	r = find(e, 1);
+	cr_expect_eq(r->state, CC_RQS_DONE);
+	cr_expect_eq(r->end, 3500);
+	engine_free(e);
+}
+
+Test(engine, an_open_request_that_is_not_told_again_goes)
+{
+	struct engine *e = engine_with(0, 0);
+
+	request(e, CC_REC_OPEN_REQ, 1, CC_S(1), 0, CC_S(2));
+	for (cc_ns s = 2; s < 5; s++) {
+		tick(e, CC_S(s), CC_S(s));
+		cr_expect_not_null(find(e, 1), "at %d s", (int)s);
+	}
+	tick(e, CC_S(6), CC_S(6));
+	cr_expect_null(find(e, 1));
+	engine_free(e);
+}
+
+/* LOOP waits for a lock that WORKER has, while WORKER serves a request that is told later. */
+static void feed_blame(struct engine *e, bool ticks)
+{
+	struct cc_rec_req q = {
+		.h = { .size = sizeof(q), .kind = CC_REC_REQ, .ts = 5000 },
+		.cookie = 0xdef,
+		.ordinal = 7,
+		.arrival = 900,
+		.first_recv = 1000,
+		.last_recv = 1000,
+		.first_send = 4000,
+		.last_send = 4000,
+		.recv_cnt = 1,
+		.send_cnt = 1,
+		.recv_tid = WORKER,
+		.send_tid = WORKER,
+		.tgid = TGID,
+	};
+
+	open_task(e, LOOP, 900, 890);
+	open_task(e, WORKER, 900, 890);
+	episode(e, LOOP, 1, NR_FUTEX, 1500, 1800, WORKER, 0x40);
+	request(e, CC_REC_REQ, 1, 1200, 2000, 2050);
+	open_task(e, LOOP, 2500, 1801);
+	open_task(e, WORKER, 2500, 890);
+	if (ticks)
+		tick(e, 2500, 2490);
+	FEED(e, q);
+	open_task(e, LOOP, 5500, 1801);
+	open_task(e, WORKER, 5500, 890);
+	if (ticks)
+		tick(e, 5500, 5490);
+	cr_assert_eq(engine_finish(e), 0);
+}
+
+Test(engine, what_is_told_late_changes_what_leaned_on_it)
+{
+	struct engine *live = engine_with(0, 0), *once = engine_with(0, 0);
+	const struct cc_request *a, *b;
+
+	feed_blame(live, true);
+	feed_blame(once, false);
+	a = find(live, 1);
+	b = find(once, 1);
+	cr_assert(a && b);
+	cr_assert_eq(a->path_cnt, b->path_cnt);
+	cr_expect_eq(memcmp(a->path, b->path, a->path_cnt * sizeof(*a->path)), 0);
+	for (uint32_t i = 0; i < a->path_cnt; i++)
+		if (a->path[i].tid == WORKER)
+			cr_expect_eq(a->path[i].for_request.id, 0xdef);
+	cr_expect_eq(engine_stats(live)->late, 0);
+	engine_free(live);
+	engine_free(once);
+}
+
+Test(engine, malformed_and_unknown_records_are_counted)
+{
+	struct engine *e = engine_with(0, 0);
+	struct cc_rec_episode bad = { .h = { .size = 64, .kind = CC_REC_EPISODE, .ts = 5 } };
+	struct cc_rec newer = { .size = 16, .kind = CC_REC_KIND_CNT + 3, .ts = 5 };
+
+	cr_expect_eq(engine_feed(e, &bad.h, 64), -EINVAL, "no tid");
+	cr_expect_eq(engine_feed(e, &bad.h, 40), -EINVAL, "cut");
+	cr_expect_eq(engine_feed(e, &newer, 16), 0);
+	cr_expect_eq(engine_stats(e)->malformed, 2);
+	cr_expect_eq(engine_stats(e)->unknown_kind, 1);
+	cr_expect_eq(engine_stats(e)->episodes, 0);
+	cr_expect_eq(engine_finish(e), 0);
+	engine_free(e);
+}
+
+Test(engine, tasks_are_requests_where_no_sockets_are_known)
+{
+	struct engine *e = engine_with(0, 0);
+	const struct cc_request *const *r;
+	cc_ns mix[9];
+	size_t cnt;
+
+	episode(e, LOOP, 1, NR_EPOLL, 1000, 1010, 0, 5);
+	episode(e, LOOP, 2, NR_FUTEX, 1500, 1800, WORKER, 0x40);
+	cr_assert_eq(engine_finish(e), 0);
+	r = engine_requests(e, &cnt);
+	cr_assert_eq(cnt, 1, "the waker has no episode");
+	cr_expect_eq(r[0]->id.kind, CC_REQID_TID);
+	cr_expect_eq(r[0]->id.id, LOOP);
+	cr_expect_eq(r[0]->start, 1000);
+	cr_expect_eq(r[0]->end, 1801);
+	cr_expect_eq(sum(r[0]), 801);
+	engine_task_mix(e, LOOP, 1000, 1801, mix);
+	cr_expect_eq(mix[strchr(WAIT_GROUPS, 'C') - WAIT_GROUPS], 489);
+	cr_expect_eq(mix[strchr(WAIT_GROUPS, 'R') - WAIT_GROUPS], 2);
+	cr_expect_eq(mix[strchr(WAIT_GROUPS, 'L') - WAIT_GROUPS], 300);
+	cr_expect_eq(mix[strchr(WAIT_GROUPS, '?') - WAIT_GROUPS], 10);
+	engine_free(e);
+}
+
+Test(engine, an_empty_stream_has_no_requests)
+{
+	struct engine *e = engine_with(0, 0);
+	struct cc_piece *p;
+	size_t cnt;
+
+	cr_assert_eq(engine_finish(e), 0);
+	engine_requests(e, &cnt);
+	cr_expect_eq(cnt, 0);
+	cr_expect_eq(engine_walk(e, 1, 5, 5, &p, &cnt), -EINVAL);
+	cr_assert_eq(engine_walk(e, 1, 5, 9, &p, &cnt), 0);
+	cr_assert_eq(cnt, 1);
+	cr_expect_eq(p[0].cls, WAIT_UNKNOWN);
+	free(p);
+	engine_free(e);
+}
