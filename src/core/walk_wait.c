@@ -101,7 +101,8 @@ static void describe(struct walk *w, struct wait *x)
 		p->waker_tid = ep->waker_tid;
 		p->waker_tgid = ep->waker_tgid;
 	} else if (p->cls != WAIT_SLEEP || p->ended != CC_ENDED_TIMEOUT) {
-		p->evidence |= CC_EV_BIT(WAKER_IRQ); /* a sleep that timed out leaves nothing open */
+		p->evidence |=
+			CC_EV_BIT(WAKER_IRQ); /* a sleep that timed out leaves nothing open */
 	}
 }
 
