@@ -238,7 +238,9 @@ static uint8_t path_confidence(const struct cc_request *r)
 		sum += (piece_ns(p) >> shift) * CC_MIN(p->confidence, 100u);
 		total += piece_ns(p) >> shift;
 	}
-	return total ? (uint8_t)(sum / total) : 0;
+	if (!total)
+		return 0;
+	return (uint8_t)(sum / total);
 }
 
 void request_digest(struct cc_request *r)

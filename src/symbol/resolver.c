@@ -80,9 +80,9 @@ void resolver_health(const struct resolver *r, struct resolver_health *ret)
 static int tell_stack(struct resolver *r, uint8_t flags, uint32_t tgid, uint32_t epoch,
 		      const __u64 *ip, size_t cnt, uint64_t *ret_key)
 {
-	struct {
+	union {
+		__u64 room[sizeof(struct cc_rec_stack) / sizeof(__u64) + CC_STACK_MAX];
 		struct cc_rec_stack s;
-		__u64 ip[CC_STACK_MAX];
 	} rec;
 	uint64_t key = hash_add(hash_add(0, flags), tgid), known;
 	size_t size = sizeof(rec.s) + cnt * sizeof(*ip);
@@ -106,7 +106,7 @@ static int tell_stack(struct resolver *r, uint8_t flags, uint32_t tgid, uint32_t
 		.key = key,
 		.tgid = tgid,
 	};
-	memcpy(rec.ip, ip, cnt * sizeof(*ip));
+	memcpy(rec.s.ip, ip, cnt * sizeof(*ip));
 	r->health.stacks++;
 	err = tell_record(&r->teller, &rec.s.h, size);
 	return err ? err : 1;

@@ -49,10 +49,10 @@ static int first_time(struct teller *t, int what, uint64_t a, uint64_t b)
 static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2, uint32_t tgid,
 		     const char *text, size_t len, const char *place, size_t place_len)
 {
-	struct {
+	union {
+		char room[sizeof(struct cc_rec_name) + PATH_MAX + 520];
 		struct cc_rec_name n;
-		char text[PATH_MAX + 520];
-	} r = { 0 };
+	} r = { { 0 } };
 	size_t size;
 
 	len = CC_MIN(len, PATH_MAX);
@@ -74,12 +74,13 @@ static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2,
 
 static int tell_module(struct teller *t, const struct cc_rec_module *m, const char *path)
 {
-	struct {
+	union {
+		char room[sizeof(struct cc_rec_module) + PATH_MAX];
 		struct cc_rec_module m;
-		char path[PATH_MAX];
-	} r = { .m = *m };
+	} r = { { 0 } };
 	size_t len = strnlen(path, PATH_MAX - 8), size = (sizeof(r.m) + len + 7) / 8 * 8;
 
+	r.m = *m;
 	r.m.h = (struct cc_rec){
 		.size = (uint16_t)size, .kind = CC_REC_MODULE, .cpu = 0xffff, .ts = t->ts
 	};

@@ -52,27 +52,28 @@ static void put_tick(struct shop *s, cc_ns at, bool last)
 
 static void put_stack(struct shop *s, uint64_t key, unsigned int flags, uint64_t ip0, uint64_t ip1)
 {
-	struct {
+	union {
 		struct cc_rec_stack s;
-		uint64_t ip[2];
+		uint64_t room[sizeof(struct cc_rec_stack) / 8 + 2];
 	} r = { .s = { .h = { .size = 48,
 			      .kind = CC_REC_STACK,
 			      .flags = (uint8_t)(flags | CC_ST_COMPLETE),
 			      .aux = 2,
 			      .ts = SHOP_T0 },
 		       .key = key,
-		       .tgid = flags & CC_ST_KERNEL ? 0 : SHOP_PID },
-		.ip = { ip0, ip1 } };
+		       .tgid = flags & CC_ST_KERNEL ? 0 : SHOP_PID } };
 
+	r.s.ip[0] = ip0;
+	r.s.ip[1] = ip1;
 	put(s, &r);
 }
 
 static void put_name(struct shop *s, unsigned int what, uint32_t tgid, uint64_t id,
 		     const char *text, const char *module)
 {
-	struct {
+	union {
 		struct cc_rec_name n;
-		char text[88];
+		char room[128];
 	} r = { .n = { .h = { .size = 128,
 			      .kind = CC_REC_NAME,
 			      .aux = (uint16_t)what,
@@ -81,7 +82,7 @@ static void put_name(struct shop *s, unsigned int what, uint32_t tgid, uint64_t 
 		       .tgid = tgid,
 		       .len = { (uint16_t)strlen(text), (uint16_t)strlen(module) } } };
 
-	snprintf(r.text, sizeof(r.text), "%s%s", text, module);
+	snprintf(r.room + sizeof(r.n), sizeof(r.room) - sizeof(r.n), "%s%s", text, module);
 	put(s, &r);
 }
 

@@ -30,10 +30,10 @@ struct records {
 	uint32_t kinds[CC_REC_KIND_CNT];
 	struct cc_rec_episode episode[8];
 	struct cc_rec_extra extra;
-	struct cc_rec_stack stack;
 	struct cc_rec_tick tick;
 	char notes[512];
 	struct engine *e;
+	struct cc_rec_stack stack; /* without its addresses */
 };
 
 static int take(void *ctx, const struct cc_rec *rec, size_t len)

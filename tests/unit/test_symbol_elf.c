@@ -140,7 +140,7 @@ Test(symbol_elf, no_name_beyond_its_symbol, .timeout = 60)
 		cr_assert(in_any(v, cnt, at, at - off) || at - off >= f->fdes[i].start,
 			  "%s does not cover %#lx", name, at);
 	}
-	cr_log_warn("%s: %zu functions, %zu with a name", path, f->fde_cnt, named);
+	cr_log_info("%s: %zu functions, %zu with a name", path, f->fde_cnt, named);
 	cr_expect_gt(named, 1000);
 	free(v);
 	elf_file_put(f);

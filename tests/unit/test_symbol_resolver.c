@@ -137,7 +137,7 @@ Test(symbol_resolver, order_and_keys)
 	const struct cc_rec_stack *u = (const void *)o.v[0], *k = (const void *)o.v[3];
 
 	cr_expect_eq(u->h.kind, CC_REC_STACK);
-	cr_expect_eq(u->tgid, getpid());
+	cr_expect_eq(u->tgid, (uint32_t)getpid());
 	cr_expect_eq(u->ip[0], s->ip);
 	cr_expect_not(u->h.flags & CC_ST_COMPLETE);
 	cr_expect_neq(u->key, 0);

@@ -131,7 +131,7 @@ static void tally_process(struct tally *t, pid_t tgid)
 static void expect_good(const char *name, const struct tally *t)
 {
 	cr_assert_gt(t->stacks, 0);
-	cr_log_warn(
+	cr_log_info(
 		"%s: %u stacks, %.2f %% complete, %.2f %% as libunwind, %.1f frames, %u ns each",
 		name, t->stacks, 100.0 * t->full / t->stacks, 100.0 * t->same / t->stacks,
 		(double)t->frames / t->stacks, (unsigned int)(t->ns / t->stacks));

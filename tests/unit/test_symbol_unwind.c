@@ -392,7 +392,7 @@ Test(symbol_unwind, on_cpu_as_libunwind, .timeout = 60)
 		same += o.cnt == judge.cnt && !memcmp(o.ip, judge.ip, o.cnt * sizeof(o.ip[0]));
 	}
 	stop_child(pid);
-	cr_log_warn("on the CPU: %u of %u as libunwind, %u complete", same, total, full);
+	cr_log_info("on the CPU: %u of %u as libunwind, %u complete", same, total, full);
 	cr_expect_geq(same, total * 99 / 100);
 	cr_expect_geq(full, total * 99 / 100);
 	look_done(&l);
