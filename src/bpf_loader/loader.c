@@ -128,19 +128,6 @@ static int start(struct give *g)
 	return ret;
 }
 
-/* Targets came since: by loader_add_pid(), or a fork whose storage could not be had. */
-static int seed_more(struct give *g)
-{
-	struct rec_buf b = { 0 };
-	int ret = seed(g->l, &b);
-	g->l->seed_due = false;
-	if (ret) {
-		rec_buf_done(&b);
-		return ret;
-	}
-	return give_seeds(g, &b);
-}
-
 /* ---- struct cc_source ----------------------------------------------------------------------- */
 
 static int wait_ms(const struct loader *l, cc_ns deadline)
@@ -155,8 +142,6 @@ static int poll_once(struct give *g, cc_ns deadline)
 	struct loader *l = g->l;
 	int ret = rings_wait(l->rings, wait_ms(l, deadline)), cnt;
 	if (ret)
-		return ret;
-	if (l->seed_due && (ret = seed_more(g)) < 0)
 		return ret;
 	cnt = drain(g);
 	if (cnt < 0 || loader_now() < l->next_tick)

@@ -54,9 +54,6 @@ struct loader_opts {          /* 0 is the default of every field */
 CC_NODISCARD int loader_source_new(const struct loader_opts *o, struct cc_err *err,
 				   struct cc_source **ret);
 
-/* Adds a process to what is traced, now. Returns 0, -ESRCH, -E2BIG when the table is full. */
-CC_NODISCARD int loader_add_pid(struct cc_source *s, uint32_t pid, struct cc_err *err);
-
 struct loader_prog_stats {
 	const char *name;    /* borrowed from the source */
 	const char *section; /* "tp_btf/sched_switch": what it is attached to; borrowed */

@@ -55,8 +55,7 @@ struct loader {
 	struct cc_bpf_loss *lost; /* sums at that time, by record kind */
 	struct rec_buf head;      /* what was there before attach; given by the first poll */
 	uint64_t records, fill_max;
-	bool started;  /* the head of the stream is out */
-	bool seed_due; /* targets came whose threads have no storage yet */
+	bool started; /* the head of the stream is out */
 	bool stopped;
 };
 

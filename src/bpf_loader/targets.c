@@ -290,14 +290,3 @@ int targets_add_asked(struct loader *l, const struct loader_opts *o, struct cc_e
 		loader_err(err, "children of the targets: %s", strerror(-ret));
 	return ret < 0 ? ret : 0;
 }
-
-int loader_add_pid(struct cc_source *s, uint32_t pid, struct cc_err *err)
-{
-	struct loader *l = (struct loader *)s;
-	int ret = add_pid(l, pid, err);
-	if (ret)
-		return ret;
-	l->seed_due = true;
-	ret = targets_add_children(l);
-	return ret < 0 ? ret : 0;
-}

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,15 +24,6 @@ const char *demo_cause_key(unsigned int cause)
 const char *demo_cause_title(unsigned int cause)
 {
 	return cause < ARRAY_SIZE(causes) ? causes[cause].title : "";
-}
-
-int demo_cause_parse(const char *key)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
-		if (strcmp(causes[i].key, key) == 0)
-			return (int)i;
-	}
-	return -EINVAL;
 }
 
 void demo_log_req(struct demo_shared *sh, const struct demo_req *r)

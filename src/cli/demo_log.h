@@ -27,7 +27,6 @@ enum demo_cause { DEMO_CAUSES(X) DEMO_CAUSE_CNT };
 
 const char *demo_cause_key(unsigned int cause);   /* "?" beyond the table */
 const char *demo_cause_title(unsigned int cause); /* "" beyond the table */
-int demo_cause_parse(const char *key);            /* or -EINVAL */
 
 /* One request as its server saw it. Times are CLOCK_MONOTONIC ns. */
 struct demo_req {

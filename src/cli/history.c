@@ -9,7 +9,7 @@
 
 struct chunk {
 	struct chunk *next;
-	cc_ns from, to; /* of the records' ts */
+	cc_ns to; /* the latest ts of its records */
 	size_t used;
 	unsigned char data[CHUNK_BYTES];
 };
@@ -73,7 +73,7 @@ static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len)
 		struct chunk *k = malloc(sizeof(*k));
 		if (!k)
 			return -ENOMEM;
-		*k = (struct chunk){ .from = rec->ts, .to = rec->ts };
+		*k = (struct chunk){ .to = rec->ts };
 		if (c->last)
 			c->last->next = k;
 		else
@@ -84,7 +84,6 @@ static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len)
 	struct chunk *k = c->last;
 	memcpy(k->data + k->used, rec, len);
 	k->used += len;
-	k->from = CC_MIN(k->from, rec->ts);
 	k->to = CC_MAX(k->to, rec->ts);
 	return 0;
 }
@@ -126,9 +125,4 @@ int history_each(const struct history *h, cc_record_fn *fn, void *ctx)
 {
 	int err = chain_each(&h->lasting, fn, ctx);
 	return err ? err : chain_each(&h->passing, fn, ctx);
-}
-
-cc_ns history_since(const struct history *h)
-{
-	return h->passing.first ? h->passing.first->from : 0;
 }

@@ -19,7 +19,4 @@ CC_NODISCARD int history_put(struct history *h, const struct cc_rec *rec, size_t
 /* Gives every kept record, lasting ones first, else in order. */
 CC_NODISCARD int history_each(const struct history *h, cc_record_fn *fn, void *ctx);
 
-/* Oldest time still kept; 0: nothing. */
-cc_ns history_since(const struct history *h);
-
 #endif

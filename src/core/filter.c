@@ -11,17 +11,15 @@
 #include "sanitize.h"
 
 static const struct {
-	const char *name, *help;
+	const char *name;
 	enum filter_type type;
 } keys[FILTER_KEY_CNT] = {
-#define X(id, name, type, help) [FK_##id] = { name, help, type },
+#define X(id, name, type, help) [FK_##id] = { name, type },
 	FILTER_KEYS(X)
 #undef X
 };
 
 const char *filter_key_name(unsigned int key) { return key < FILTER_KEY_CNT ? keys[key].name : ""; }
-
-const char *filter_key_help(unsigned int key) { return key < FILTER_KEY_CNT ? keys[key].help : ""; }
 
 enum filter_type filter_key_type(unsigned int key)
 {

@@ -24,7 +24,7 @@ enum filter_type {
 	FILTER_ID,   /* = != with an id as fmt_parse_reqid() reads it */
 };
 
-/* id, name, type, help */
+/* id, name, type, help: for the manual (scripts/gen-man) */
 #define FILTER_KEYS(X)                                                                   \
 	X(WAIT, "wait", FILTER_WAIT, "class or group of the dominant wait")              \
 	X(ROOT, "root", FILTER_WAIT, "class or group of the root cause beneath it")      \
@@ -72,8 +72,7 @@ bool filter_match(const struct filter *f, const struct filter_subject *s);
 /* True when @want names it: by id (an ordinal of 0 is any), or by the tid that received or sent. */
 bool request_is(const struct cc_request *r, struct cc_reqid want);
 
-/* Name and help of a key, for help texts; "" beyond the table. */
+/* Name of a key, for help texts; "" beyond the table. */
 const char *filter_key_name(unsigned int key);
-const char *filter_key_help(unsigned int key);
 
 #endif

@@ -176,8 +176,6 @@ static int run_on_terminal(struct loop *l)
 	return err;
 }
 
-void tui_print_keys(FILE *out) { keymap_list(out); }
-
 int tui_check_theme(const char *name, struct cc_err *err)
 {
 	struct theme t;

@@ -94,7 +94,4 @@ CC_NODISCARD int tui_check_theme(const char *name, struct cc_err *err);
 /* `top -b`: header and table as plain text, no escapes. 0 or -EIO. */
 int tui_batch_print(const struct snapshot *s, FILE *out);
 
-/* For the manual page and --help-keys: one line for each key of the table: keys, a tab, help. */
-void tui_print_keys(FILE *out);
-
 #endif

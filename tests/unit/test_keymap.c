@@ -172,7 +172,7 @@ Test(keymap, list_has_a_line_for_every_key)
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 	int lines = 0;
-	tui_print_keys(f);
+	keymap_list(f);
 	fclose(f);
 	for (enum action a = 1; a < ACT_CNT; a++) {
 		char keys[64], line[300];
