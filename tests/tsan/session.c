@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TICKS	 200
+#define TICKS 200
 #define REQUESTS 5 /* per TICK */
-#define BASE	 CC_S(100)
+#define BASE CC_S(100)
 
 static int put(struct trace_writer *w, void *rec, unsigned int kind, size_t size, cc_ns ts)
 {
@@ -35,15 +35,26 @@ static int write_recording(const char *path)
 		cc_ns base = BASE + (cc_ns)t * CC_S(1);
 		for (unsigned int i = 0; !err && i < REQUESTS; i++) {
 			cc_ns at = base + i * CC_MS(200);
-			struct cc_rec_episode e = { .tid = 7, .seq = ++seq, .out = at + CC_MS(2),
-						    .wake = at + CC_MS(8), .state = 1,
-						    .waker_tid = 9, .waker_tgid = 7 };
-			struct cc_rec_req r = { .cookie = 0xabc, .ordinal = seq, .arrival = at,
-						.first_recv = at, .last_recv = at,
+			struct cc_rec_episode e = { .tid = 7,
+						    .seq = ++seq,
+						    .out = at + CC_MS(2),
+						    .wake = at + CC_MS(8),
+						    .state = 1,
+						    .waker_tid = 9,
+						    .waker_tgid = 7 };
+			struct cc_rec_req r = { .cookie = 0xabc,
+						.ordinal = seq,
+						.arrival = at,
+						.first_recv = at,
+						.last_recv = at,
 						.first_send = at + CC_MS(10),
-						.last_send = at + CC_MS(10), .recv_cnt = 1,
-						.send_cnt = 1, .recv_tid = 7, .send_tid = 7,
-						.tgid = 7, .local_port = 80 };
+						.last_send = at + CC_MS(10),
+						.recv_cnt = 1,
+						.send_cnt = 1,
+						.recv_tid = 7,
+						.send_tid = 7,
+						.tgid = 7,
+						.local_port = 80 };
 			e.h.aux = 202; /* futex */
 			err = put(w, &e, CC_REC_EPISODE, sizeof(e), at + CC_MS(8) + 1000);
 			if (!err)
