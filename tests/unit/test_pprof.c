@@ -20,14 +20,13 @@ Test(folded, one_request)
 	fixture_strings(f);
 	cr_assert_eq(folded_write(&f->s, out), 0);
 	fclose(out);
-	cr_expect_str_eq(
-		text, "nginx/4245;[cpu];[cpu] 8200000\n"
-		      "nginx/4245;[net recv];[net recv] 62200000\n"
-		      "nginx/4245;cart_add;__lll_lock_wait;[lock: waits for worker/4249];"
-		      "[cpu];[cpu] 18000000\n"
-		      "nginx/4245;cart_add;__lll_lock_wait;[lock: waits for worker/4249];"
-		      "cart_flush;fdatasync;ext4_sync_file;io_schedule;"
-		      "[disk fsync] 123000000\n");
+	cr_expect_str_eq(text, "nginx/4245;[cpu];[cpu] 8200000\n"
+			       "nginx/4245;[net recv];[net recv] 62200000\n"
+			       "nginx/4245;cart_add;__lll_lock_wait;[lock: waits for worker/4249];"
+			       "[cpu];[cpu] 18000000\n"
+			       "nginx/4245;cart_add;__lll_lock_wait;[lock: waits for worker/4249];"
+			       "cart_flush;fdatasync;ext4_sync_file;io_schedule;"
+			       "[disk fsync] 123000000\n");
 	free(text);
 	fixture_free(f);
 }
