@@ -63,16 +63,17 @@ static double percent(uint32_t part, uint32_t whole) { return whole ? 100.0 * pa
 
 static void print_scores(const struct snapshot *s, const struct demo_score *score)
 {
-	printf("%-12s %-36s %8s %8s %8s %9s %8s %8s\n", "cause", "expected", "requests", "class",
-	       "culprit", "H right", "inexact", "unclear");
+	printf("%-12s %-36s %8s %8s %8s %9s %8s %8s %6s\n", "cause", "expected", "requests",
+	       "class", "culprit", "H right", "inexact", "unclear", "lost");
 	for (unsigned int i = 0; i < DEMO_CAUSE_CNT; i++) {
 		const struct demo_score *c = &score[i];
 		char high[16] = "-";
 		if (c->high)
 			snprintf(high, sizeof(high), "%.1f%%", percent(c->high_right, c->high));
-		printf("%-12s %-36s %8u %7.1f%% %7.1f%% %9s %8u %8u", demo_cause_key(i),
+		printf("%-12s %-36s %8u %7.1f%% %7.1f%% %9s %8u %8u %6u", demo_cause_key(i),
 		       demo_expectation(i), c->requests, percent(c->class_right, c->requests),
-		       percent(c->culprit_right, c->requests), high, c->inexact, c->unclear);
+		       percent(c->culprit_right, c->requests), high, c->inexact, c->unclear,
+		       c->lost);
 		if (c->missing)
 			printf("  %u not found", c->missing);
 		const struct snap_request *wrong =

@@ -35,7 +35,8 @@ bool demo_score_ok(const struct demo_score *s)
 {
 	uint64_t need = (uint64_t)s->requests * 95;
 	return s->requests >= DEMO_REQUESTS_MIN && (uint64_t)s->class_right * 100 >= need &&
-	       (uint64_t)s->culprit_right * 100 >= need && s->inexact == 0;
+	       (uint64_t)s->culprit_right * 100 >= need && s->lost <= s->requests / 5 &&
+	       s->inexact == 0;
 }
 
 /* ---- finding things ---- */
@@ -346,6 +347,10 @@ static void judge_request(const struct judge *j, const struct demo_req *r, struc
 	}
 	bool cls = row && class_right(r, row);
 	bool who = row && v.right && v.right * 100 >= (v.right + v.wrong) * 95;
+	if (row && !(cls && who) && row->lost_inside && row->confidence < 90) {
+		sc->lost++; /* it does not claim to know */
+		return;
+	}
 	sc->requests++;
 	sc->missing += !row;
 	sc->class_right += cls;

@@ -9,6 +9,7 @@
 struct demo_score {
 	uint32_t requests;      /* judged: their cause made most of their latency, says the log */
 	uint32_t unclear;       /* something else did (a busy machine): not judged */
+	uint32_t lost;          /* not right, but says itself that events were lost: not judged */
 	uint32_t missing;       /* of requests: criticast does not know them */
 	uint32_t class_right;   /* of requests: dominant wait (and its root) and its ns are right */
 	uint32_t culprit_right; /* of requests: holder, occupant, peer or request in the way */
@@ -28,7 +29,7 @@ CC_NODISCARD int demo_compare(const struct demo_shared *log, const struct snapsh
 
 #define DEMO_REQUESTS_MIN 10 /* fewer prove nothing */
 
-/* At least 95 % right in both, enough requests, every sum exact. */
+/* At least 95 % right in both, enough requests, at most one in five of them lost, sums exact. */
 bool demo_score_ok(const struct demo_score *s);
 
 #endif

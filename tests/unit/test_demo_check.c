@@ -218,6 +218,27 @@ Test(demo_check, a_path_that_does_not_add_up_is_inexact)
 	world_free(w);
 }
 
+Test(demo_check, an_answer_that_says_events_were_lost_claims_nothing)
+{
+	struct world *w = right_lock();
+	w->rows[0].class_ns[WAIT_LOCK] = 0;
+	w->rows[0].dominant.cls = WAIT_UNKNOWN;
+	w->rows[0].lost_inside = true;
+	w->rows[0].confidence = 59;
+	struct demo_score s = judge(w, DEMO_LOCK);
+	cr_assert_eq(s.lost, 1);
+	cr_assert_eq(s.requests, REQS - 1);
+	cr_assert(demo_score_ok(&s));
+	w->rows[0].confidence = 90; /* but what it claims is judged */
+	s = judge(w, DEMO_LOCK);
+	cr_assert_eq(s.lost, 0);
+	cr_assert_eq(s.class_right, REQS - 1);
+	s.lost = s.requests / 5 + 1; /* and not knowing most of it is no answer */
+	s.class_right = s.culprit_right = s.requests;
+	cr_assert_not(demo_score_ok(&s));
+	world_free(w);
+}
+
 Test(demo_check, what_the_log_does_not_show_is_not_judged)
 {
 	struct world *w = right_lock();
