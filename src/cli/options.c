@@ -24,7 +24,7 @@
 	  "trace the processes that listen on this port")                                         \
 	X(str, comm, NULL, 0, "NAME", C(TOP) | C(RECORD), "trace processes with this name")       \
 	X(str, replay, NULL, 'r', "FILE", C(TOP), "show a recording instead of a live process")   \
-	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                       \
+	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                      \
 	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD), "file to write")                   \
 	X(dur, dur, 0, 'd', "T", C(RECORD) | C(PROBE_STATS) | C(DEMO), "stop after T (30s)")      \
 	X(dur, interval, CC_S(1), 'i', "T", C(TOP) | C(RECORD) | C(DEMO), "refresh every T")      \
