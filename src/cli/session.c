@@ -4,7 +4,6 @@
 #include "mailbox.h"
 #include "save.h"
 #include "trace.h"
-#include "tracing.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -235,8 +234,6 @@ static int turn(struct session *s)
 static void *collector(void *arg)
 {
 	struct session *s = arg;
-	if (!s->replay_path)
-		tracing_go_first();
 	int err = s->replay_path ? replay_open(s) : 0;
 	while (!err && !atomic_load(&s->stop)) {
 		err = apply_command(s);

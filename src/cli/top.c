@@ -87,8 +87,6 @@ static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_op
 		close(stop_fd);
 		return tracing_failed(err);
 	}
-	if (!o->replay)
-		tracing_go_first();
 	err = plain_loop(&p, c, !o->replay, stop_fd);
 	int closed = collect_close_recording(c);
 	collect_free(c);

@@ -11,8 +11,9 @@
 CC_NODISCARD enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret);
 
 /* Puts the calling thread, the one that drains, before the load it watches: on a machine that is
- * busy, which is when people look, a collector that waits for a CPU loses events. Its own share
- * stays small. Without the right to do so it stays where it is. */
+ * busy, which is when people look, a collector that waits for a CPU loses events. Only for one that
+ * does nothing but drain: an engine on the same thread would take the CPU from the target. Without
+ * the right to do so it stays where it is. */
 void tracing_go_first(void);
 
 /* Opens @path to record into. NULL path: nothing to do. Same contract. */
