@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze: a report on a recording: text, JSON or the requests' stories as Markdown. */
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cli.h"
 #include "json.h"
@@ -34,15 +33,9 @@ int cmd_analyze(int argc, char **argv)
 	code = offline_snapshot(&o, o.top_n, &s);
 	if (code)
 		return code;
-	if (json) {
-		struct rusage u;
-
-		if (getrusage(RUSAGE_SELF, &u) == 0)
-			s->runtime.rss_bytes = (uint64_t)u.ru_maxrss * 1024;
-		err = json_snapshot_line(s, stdout);
-	} else {
-		err = md ? write_markdown(s) : report_text(s, o.request != NULL, stdout);
-	}
+	err = json ? json_snapshot_line(s, stdout)
+	      : md ? write_markdown(s)
+		   : report_text(s, o.request != NULL, stdout);
 	snapshot_free(s);
 	(void)err; /* of stdout: told by what follows */
 	return cli_finish_stdout(CLI_OK);

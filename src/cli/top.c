@@ -20,7 +20,7 @@
 
 struct plain {
 	struct cc_query query;
-	bool json;
+	bool json, live;
 	uint32_t left; /* refreshes to print; 0: no end */
 	bool done, ticked;
 };
@@ -31,6 +31,7 @@ static int print_snapshot(struct plain *p, struct collect *c)
 	int err = collect_snapshot(c, &p->query, &s);
 	if (err)
 		return err;
+	s->runtime.live = p->live;
 	err = p->json ? json_snapshot_line(s, stdout) : tui_batch_print(s, stdout);
 	snapshot_free(s);
 	if (!err && fflush(stdout))
@@ -47,12 +48,12 @@ static int plain_tick(void *ctx, struct collect *c, const struct cc_rec_tick *ti
 	return p->done ? 0 : print_snapshot(p, c);
 }
 
-static int plain_loop(struct plain *p, struct collect *c, bool live, int stop_fd)
+static int plain_loop(struct plain *p, struct collect *c, int stop_fd)
 {
 	while (!p->done) {
 		if (stop_signal_came(stop_fd))
-			return live ? collect_stop(c) : 0;
-		int n = collect_step(c, live ? 50 : 0);
+			return p->live ? collect_stop(c) : 0;
+		int n = collect_step(c, p->live ? 50 : 0);
 		if (n == -ENODATA)
 			break;
 		if (n < 0)
@@ -60,7 +61,7 @@ static int plain_loop(struct plain *p, struct collect *c, bool live, int stop_fd
 	}
 	if (p->done)
 		return 0;
-	int err = live ? collect_stop(c) : 0;
+	int err = p->live ? collect_stop(c) : 0;
 	if (err || p->ticked)
 		return err;
 	err = collect_finish(c); /* an import without TICKs: one picture of the whole */
@@ -72,6 +73,7 @@ static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_op
 {
 	struct plain p = { .query = { .window_ns = o->window, .filter = f },
 			   .json = o->json,
+			   .live = !o->replay,
 			   .left = o->iterations };
 	struct collect_opts co = *given;
 	int stop_fd = stop_signal_open();
@@ -87,7 +89,7 @@ static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_op
 		close(stop_fd);
 		return tracing_failed(err);
 	}
-	err = plain_loop(&p, c, !o->replay, stop_fd);
+	err = plain_loop(&p, c, stop_fd);
 	int closed = collect_close_recording(c);
 	collect_free(c);
 	close(stop_fd);

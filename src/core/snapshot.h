@@ -157,7 +157,8 @@ struct snapshot {
 		double cpu_share;
 		uint64_t rss_bytes;
 		double ring_fill; /* 0..1 */
-		bool live, paused, ended, target_gone;
+		bool live;        /* not of a file: only then JSON tells what tracing costs */
+		bool paused, ended, target_gone;
 		cc_str status; /* "pid 4242 exited 12:06:02" or "" */
 	} runtime;
 };

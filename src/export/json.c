@@ -303,6 +303,14 @@ static void put_counters(struct json *j, const struct snapshot *s)
 	json_close(j, '}');
 }
 
+static void put_runtime(struct json *j, const struct snapshot *s)
+{
+	json_open(j, "runtime", '{');
+	json_share(j, "cpu_share", s->runtime.cpu_share);
+	json_u64(j, "rss_bytes", s->runtime.rss_bytes);
+	json_close(j, '}');
+}
+
 int json_snapshot_line(const struct snapshot *s, FILE *out)
 {
 	struct json j = { .out = out };
@@ -320,10 +328,8 @@ int json_snapshot_line(const struct snapshot *s, FILE *out)
 	put_waits(&j, s);
 	put_blame(&j, s);
 	put_counters(&j, s);
-	json_open(&j, "runtime", '{');
-	json_share(&j, "cpu_share", s->runtime.cpu_share);
-	json_u64(&j, "rss_bytes", s->runtime.rss_bytes);
-	json_close(&j, '}');
+	if (s->runtime.live)
+		put_runtime(&j, s);
 	json_close(&j, '}');
 	fputc('\n', out);
 	return ferror(out) ? -EIO : 0;

@@ -4,7 +4,7 @@
  *
  * Times are absolute CLOCK_MONOTONIC ns and cookies are 64-bit, so numbers must not pass through a
  * double: cJSON keeps them as one (2^53), which is why this writes its own. Bytes depend on the
- * snapshot alone; what does not belong to the trace stands under "runtime".
+ * trace alone; what tracing costs stands under "runtime", which only a live trace has.
  */
 #ifndef CC_JSON_H
 #define CC_JSON_H

@@ -109,6 +109,7 @@ Test(json, snapshot_has_every_key_and_parses)
 	f->s.stats.counter[CC_CNT_CLAMPED] = 100;
 	f->s.realtime_off_ns = -5;
 	f->s.runtime.cpu_share = 0.0042;
+	f->s.runtime.live = true;
 	char *text = NULL;
 
 	CAPTURE(text, f, json_snapshot_line(&f->s, out));
@@ -130,6 +131,10 @@ Test(json, snapshot_has_every_key_and_parses)
 	cr_expect_not_null(strstr(text, "\"runtime\":{\"cpu_share\":0.004200,\"rss_bytes\":0}}\n"));
 	cr_expect_not_null(strstr(text, "\"realtime_off_ns\":-5"));
 	cJSON_Delete(o);
+	free(text);
+	f->s.runtime.live = false;
+	CAPTURE(text, f, json_snapshot_line(&f->s, out));
+	cr_expect_null(strstr(text, "runtime"), "a file's bytes depend on the file alone");
 	free(text);
 	fixture_free(f);
 }
