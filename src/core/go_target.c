@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "go_target.h"
+
+const char *go_func_name(unsigned int id)
+{
+	static const char *const names[GO_FN_CNT] = {
+#define X(id_, name) [GO_FN_##id_] = name,
+		GO_FUNCS(X)
+#undef X
+	};
+
+	return id < GO_FN_CNT ? names[id] : "?";
+}
+
+const char *go_found_name(unsigned int how)
+{
+	static const char *const names[GO_FOUND_CNT] = {
+		[GO_FOUND_NONE] = "not found",       [GO_FOUND_DWARF] = "debug information",
+		[GO_FOUND_TABLE] = "version table",  [GO_FOUND_FILE] = "offsets file",
+		[GO_FOUND_LIVE] = "running process", [GO_FOUND_BUILDINFO] = "build information",
+		[GO_FOUND_SCAN] = "version string",
+	};
+
+	return how < GO_FOUND_CNT ? names[how] : "?";
+}
+
+const char *go_insn_name(unsigned int insn)
+{
+	static const char *const names[GO_INSN_CNT] = {
+		[GO_INSN_PUSH] = "push", [GO_INSN_JCC] = "branch",          [GO_INSN_NOP] = "nop",
+		[GO_INSN_CALL] = "call", [GO_INSN_STEP] = "single-stepped",
+	};
+
+	return insn < GO_INSN_CNT ? names[insn] : "?";
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* go_target: what is known of one Go program before it is traced: layout of its runtime, where to
+ * probe it, what its wait reasons mean. Plain data: src/symbol/go_bin.h fills it from the file,
+ * src/bpf_loader probes by it; they do not know each other. */
+#ifndef CC_GO_TARGET_H
+#define CC_GO_TARGET_H
+
+#include "base.h"
+#include "go_layout.h"
+
+/* id, name. Integer arguments are in AX, BX, CX, DI, SI (arm64: R0 to R4), g in R14 (R28), but for
+ * functions in assembler. A function that the compiler inlined everywhere is not there. */
+#define GO_FUNCS(X)                                                                              \
+	X(GOPARK, "runtime.gopark")             /* (unlockf, lock, u8 reason, ...) by g */       \
+	X(READY, "runtime.ready")               /* (gp, traceskip, next) */                      \
+	X(EXECUTE, "runtime.execute")           /* (gp, inheritTime), on g0 */                   \
+	X(CASGSTATUS, "runtime.casgstatus")     /* (gp, u32 old, u32 new) */                     \
+	X(NEWPROC1, "runtime.newproc1")         /* (fn, callergp, callerpc, ...), on g0 */       \
+	X(GOEXIT0, "runtime.goexit0")           /* (gp), on g0: gp is at its end */              \
+	X(GDESTROY, "runtime.gdestroy")         /* (gp), from 1.20: also of leaked coroutines */ \
+	X(CHANSEND, "runtime.chansend")         /* (c, ep, block, callerpc) */                   \
+	X(CHANRECV, "runtime.chanrecv")         /* (c, ep, block) */                             \
+	X(SEND, "runtime.send")                 /* (c, sg, ep, ...): gives to waiting sg.g */    \
+	X(RECV, "runtime.recv")                 /* (c, sg, ep, ...): takes from waiting sg.g */  \
+	X(CLOSECHAN, "runtime.closechan")       /* (c): wakes all who wait */                    \
+	X(SELECTGO, "runtime.selectgo")         /* (cas0, order0, pc0, nsends, nrecvs, block) */ \
+	X(SEMACQUIRE1, "runtime.semacquire1")   /* (addr, lifo, profile, skip, reason) */        \
+	X(SEMRELEASE1, "runtime.semrelease1")   /* (addr, handoff, skip) */                      \
+	X(NETPOLLBLOCK, "runtime.netpollblock") /* (pd, mode, waitio) */                         \
+	X(ENTERSYSCALL, "runtime.entersyscall") /* () */                                         \
+	X(EXITSYSCALL, "runtime.exitsyscall")   /* () */                                         \
+	X(GCASSIST, "runtime.gcAssistAlloc")    /* (gp): g pays for what it allocated */         \
+	X(STOPTHEWORLD, "runtime.stopTheWorldWithSema")   /* (reason) */                         \
+	X(STARTTHEWORLD, "runtime.startTheWorldWithSema") /* (now, ...) */                       \
+	X(CORO, "runtime.coroswitch_m")                   /* (gp), on g0: from 1.23 */
+
+#define X(id, name) GO_FN_##id,
+enum go_func_id { GO_FUNCS(X) GO_FN_CNT };
+#undef X
+
+/* What a uprobe costs depends on the instruction it replaces. */
+enum go_insn {
+	GO_INSN_PUSH, /* emulated by the kernel */
+	GO_INSN_JCC,  /* emulated; of the stack check: see repeats below */
+	GO_INSN_NOP,  /* emulated */
+	GO_INSN_CALL, /* emulated, a little dearer */
+	GO_INSN_STEP, /* single-stepped: some 13 times as dear */
+	GO_INSN_CNT
+};
+
+struct go_site {
+	uint64_t off;   /* of the probe in the file; 0: the function is not there */
+	uint64_t entry; /* of the function, as linked */
+	uint32_t size;  /* of the function */
+	uint16_t delta; /* the probe is so many bytes behind the entry */
+	uint8_t insn;   /* enum go_insn */
+	bool args;      /* all argument registers are as at the entry */
+	/* On the branch of the stack check: if it is taken (amd64: CF or ZF is set), the stack is
+	 * made larger and the function begins anew: that hit does not count, another one comes. */
+	bool repeats;
+	bool framed; /* the frame is made already; else the return address is at *sp */
+};
+
+#define GO_REASONS_MAX 64
+#define GO_REASON_LEN 40
+
+struct go_reasons {
+	uint32_t cnt; /* 0: the table was not found */
+	char name[GO_REASONS_MAX][GO_REASON_LEN];
+	uint8_t cls[GO_REASONS_MAX]; /* enum wait_class, by name; WAIT_BLOCKED: not known */
+};
+
+enum go_found { /* how something was found */
+		GO_FOUND_NONE,
+		GO_FOUND_DWARF,
+		GO_FOUND_TABLE, /* by version */
+		GO_FOUND_FILE,  /* --go-offsets */
+		GO_FOUND_LIVE,  /* derived from a running process */
+		GO_FOUND_BUILDINFO,
+		GO_FOUND_SCAN, /* the string the program prints itself with */
+		GO_FOUND_CNT
+};
+
+struct go_target {
+	uint16_t machine;   /* EM_X86_64 or EM_AARCH64 */
+	char version[64];   /* "go1.19.8" */
+	unsigned int minor; /* 19; never below 18 */
+	unsigned int patch; /* 8 */
+	enum go_found version_by;
+	struct go_layout layout;
+	enum go_found layout_by; /* GO_FOUND_NONE: only live derivation can give one */
+	bool has_tls;
+	int64_t tls_off; /* g is at thread pointer + this, if has_tls */
+	struct go_site sites[GO_FN_CNT];
+	struct go_reasons reasons;
+};
+
+const char *go_func_name(unsigned int id);   /* "?" beyond the table */
+const char *go_found_name(unsigned int how); /* "?" beyond the table */
+const char *go_insn_name(unsigned int insn);
+
+#endif
