@@ -508,11 +508,21 @@ _Static_assert(sizeof(struct cc_rec_counter) == 24, "wire size");
 
 /* ---- Go ----------------------------------------------------------------------------------- */
 
+/* cc_rec.flags of GO_EPISODE. ABI: append only. */
+enum {
+	CC_GE_BORN = 1 << 0,    /* a new goroutine's first wait to be run: out = wake = when it was
+				 * made, waker = who made it */
+	CC_GE_OPEN = 1 << 1,    /* it still waits: ts = now, in_tid = 0. Told once; its end comes as
+				 * an episode with the same seq */
+	CC_GE_PREEMPT = 1 << 2, /* it did not wait: preempted or yielded (out = wake), tier full */
+	CC_GE_CLAMPED = 1 << 3, /* out <= wake <= in did not hold and was forced */
+};
+
 struct cc_rec_go_episode {
 	struct cc_rec h; /* ts = in: executes again. aux = wait reason of this Go version */
 	__u64 goid;
 	__u32 tgid;
-	__u32 tid;        /* thread it ran on before */
+	__u32 tid;        /* thread it ran on before; BORN: thread it was made on */
 	__u64 out;        /* gopark */
 	__u64 wake;       /* ready; 0: netpoll or timer */
 	__u64 waker_goid; /* 0: none */
@@ -521,17 +531,29 @@ struct cc_rec_go_episode {
 	__u64 object;     /* channel, lock or pollDesc */
 	__u64 ustack;     /* STACK key */
 	__u64 lost;       /* CC_LOST() */
+	/* absent in older files: 0 */
+	__u32 in_tid;     /* thread it executes on again; 0: not known */
+	__u32 seq;        /* per goroutine, +1 each, lost ones included */
+	__u64 fd_id;      /* IO wait: socket cookie, or inode; 0: not known */
+	__s32 fd;         /* IO wait: valid when fd_kind is not 0 */
+	__u32 fd_kind;    /* CC_FD_* */
+	__u32 sock_ports; /* local << 16 | remote, host order */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct cc_rec_go_episode) == 88, "wire size");
+_Static_assert(sizeof(struct cc_rec_go_episode) == 120, "wire size");
 
 struct cc_rec_go_task { /* aux: 1 born, 2 seen, 3 dead */
 	struct cc_rec h;
 	__u64 goid, parent_goid;
-	__u32 tgid, tid;
+	__u32 tgid, tid; /* tid: thread it now runs on; born: thread it was made on */
 	__u64 start_pc, go_pc;
+	__u64 born; /* when it was made; 0: not seen */
 };
-_Static_assert(sizeof(struct cc_rec_go_task) == 56, "wire size");
+_Static_assert(sizeof(struct cc_rec_go_task) == 64, "wire size");
 
+/* Told whenever it differs from what was told last of this thread, so also at each switch-out and
+ * wake: ts is when it was seen, the change may have been earlier, since the thread's last record.
+ */
 struct cc_rec_go_on { /* aux: 1 got the thread, 0 left it */
 	struct cc_rec h;
 	__u64 goid;
@@ -539,7 +561,13 @@ struct cc_rec_go_on { /* aux: 1 got the thread, 0 left it */
 };
 _Static_assert(sizeof(struct cc_rec_go_on) == 32, "wire size");
 
-struct cc_rec_go_item { /* aux: 1 sent, 2 received; flags: 1 exact, 2 peek */
+/*
+ * aux: 1 sent, 2 received. flags: 0 about to be put into a buffered channel, 1 exact, 2 peek (what
+ * lay at the head of the buffer when the receive began: another may take it first).
+ * Exact with a peer: goid gave it to (sent) or took it from (received) peer_goid, which waited.
+ * Exact without: taken from a full buffer; match it by item. item is a hash, never the content.
+ */
+struct cc_rec_go_item {
 	struct cc_rec h;
 	__u64 goid, peer_goid, channel, item;
 	__u32 tgid, tid;
