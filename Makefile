@@ -22,9 +22,12 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 	-Wconversion -Wno-sign-conversion $(if $(filter 1,$(WERROR)),-Werror)
 SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_tsan := -fsanitize=thread
+# not pointer-overflow: it takes NULL + 0, the end of an empty array, for one
+SAN_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined
 OPT_release := -O2
 OPT_asan := -O1
 OPT_tsan := -O1
+OPT_fuzz := -O1
 SAN    := $(SAN_$(VARIANT))
 CFLAGS ?= $(OPT_$(VARIANT)) -g
 WARN += $(if $(findstring clang,$(CC)),-Wno-unknown-attributes) # noclone, optimize: gcc's
@@ -105,6 +108,7 @@ check-layers: $(call lib_of,core)
 
 # ---- tests --------------------------------------------------------------------------------------
 include tests/tests.mk
+include tests/fuzz/fuzz.mk
 include bench/bench.mk
 
 # ---- on a fresh machine -------------------------------------------------------------------------
@@ -139,6 +143,7 @@ help:
 	@echo 'test          install what tests need, build, run every test'
 	@echo 'check-asan    the tests under ASan and UBSan'
 	@echo 'check-tsan    the threads under TSan'
+	@echo 'fuzz          libFuzzer on every reader, FUZZ_TIME=60 s each; check-fuzz: 10 s'
 	@echo 'bench         costs, side by side with peers in one run'
 	@echo 'bench-engine  speed of the engine'
 	@echo 'lint format install clean'
