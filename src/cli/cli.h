@@ -36,7 +36,7 @@ struct cli_opts {
 	uint32_t ports[CLI_LIST_MAX], port_cnt;
 	const char *comm;
 	const char *replay, *record, *out;
-	cc_ns dur, interval, window;
+	cc_ns dur, interval, window; /* interval 0: not said */
 	bool batch, json, ascii;
 	uint32_t iterations; /* 0: no end */
 	const char *theme;

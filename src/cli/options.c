@@ -27,7 +27,7 @@
 	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                      \
 	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD), "file to write")                   \
 	X(dur, dur, 0, 'd', "T", C(RECORD) | C(PROBE_STATS) | C(DEMO), "stop after T (30s)")      \
-	X(dur, interval, CC_S(1), 'i', "T", C(TOP) | C(RECORD) | C(DEMO), "refresh every T")      \
+	X(dur, interval, 0, 'i', "T", C(TOP) | C(RECORD) | C(DEMO), "refresh every T (1s)")       \
 	X(dur, window, CC_S(60), 'w', "T", VIEWING, "show requests that ended in the last T")     \
 	X(flag, batch, false, 'b', NULL, C(TOP),                                                  \
 	  "plain text, one table a refresh, no terminal UI")                                      \

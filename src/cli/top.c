@@ -116,14 +116,16 @@ static enum cli_exit ui_failed(int err)
 	}
 }
 
-static enum cli_exit ui_run(const struct cli_opts *o, struct collect_opts *co)
+static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
+			    struct collect_opts *co)
 {
 	struct cc_err why;
 	enum cli_exit bad = CLI_OK;
+	const char *theme = o->theme ? o->theme : *cfg->theme ? cfg->theme : NULL;
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		bad = ui_failed(-ENOTTY);
-	else if (o->theme && tui_check_theme(o->theme, &why))
-		bad = cli_fail(CLI_USAGE, "%s", why.msg);
+	else if (theme && tui_check_theme(theme, &why))
+		bad = cli_fail(CLI_USAGE, "theme %s: %s", theme, why.msg);
 	if (bad) {
 		collect_opts_drop(co);
 		return bad;
@@ -146,6 +148,7 @@ static enum cli_exit ui_run(const struct cli_opts *o, struct collect_opts *co)
 				     .event_fd = session_event_fd(s),
 				     .live = !o->replay,
 				     .replay_file = o->replay,
+				     .config = cfg,
 				     .theme = o->theme,
 				     .ascii = o->ascii,
 				     .interval_ns = o->interval,
@@ -172,10 +175,28 @@ static enum cli_exit source_of(const struct cli_opts *o, struct collect_opts *co
 	return err ? cli_fail(CLI_FAILED, "%s", why.msg) : CLI_OK;
 }
 
-enum cli_exit top_run(const struct cli_opts *o)
+/* What the user has set up for the screens; scripts that read plain text or JSON get the same
+ * whoever runs them. */
+static enum cli_exit read_config(struct cli_opts *o, struct config *cfg)
 {
-	struct filter *f = NULL;
 	struct cc_err why;
+	config_init(cfg);
+	if (!o->batch && !o->json && config_load(cfg, &why))
+		return cli_fail(CLI_USAGE, "%s", why.msg);
+	if (!o->interval)
+		o->interval = cfg->interval_ns;
+	return CLI_OK;
+}
+
+enum cli_exit top_run(const struct cli_opts *given)
+{
+	struct cli_opts opts = *given, *o = &opts;
+	struct filter *f = NULL;
+	struct config cfg;
+	struct cc_err why;
+	enum cli_exit code = read_config(o, &cfg);
+	if (code)
+		return code;
 	if (o->filter && filter_parse(o->filter, &why, &f))
 		return cli_fail(CLI_USAGE, "filter '%s': %s at character %d", o->filter, why.msg,
 				why.pos + 1);
@@ -186,7 +207,7 @@ enum cli_exit top_run(const struct cli_opts *o)
 		.history_bytes = o->replay || o->batch || o->json ? 0 : o->memory / 4,
 		.history_ns = o->window,
 	};
-	enum cli_exit code = source_of(o, &co);
+	code = source_of(o, &co);
 	if (!code)
 		code = recording_open(o->record, &co.writer);
 	if (code)
@@ -194,7 +215,7 @@ enum cli_exit top_run(const struct cli_opts *o)
 	else if (o->json || o->batch)
 		code = plain_run(o, &co, f);
 	else
-		code = ui_run(o, &co);
+		code = ui_run(o, &cfg, &co);
 	filter_free(f);
 	return code;
 }

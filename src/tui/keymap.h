@@ -117,24 +117,40 @@ struct key_row {
 	enum action action;
 	enum key_group group;
 	unsigned int screens; /* ON() set */
+	const char *name;     /* as its enum: "PAGE_UP" */
 	const char *help;
-	int keys[KEYMAP_KEYS]; /* 0 ends */
+	int keys[KEYMAP_KEYS]; /* those bound at first; 0 ends */
+};
+
+/* What is bound now: the user may have rebound an action. */
+struct keymap {
+	int keys[ACT_CNT][KEYMAP_KEYS]; /* 0 ends */
 };
 
 /* Row of an action (1 .. ACT_CNT - 1). */
 const struct key_row *keymap_row(enum action a);
 
+void keymap_init(struct keymap *ret); /* as the table has it */
 /* What @key does on @s; ACT_NONE: nothing. */
-enum action keymap_find(enum screen s, int key);
+enum action keymap_find(const struct keymap *km, enum screen s, int key);
+/* A key that means two things on one screen. False: there is none. */
+bool keymap_clash(const struct keymap *km, int *ret_key, enum action *ret_a, enum action *ret_b);
 
 /* "^D", "PgUp", "F10", "Space"; at least 8 bytes. */
 void keymap_key_name(int key, char buf[16]);
+/* The same as it is typed: "Up" for "↑". */
+void keymap_key_typed(int key, char buf[16]);
+/* The other way, and any single character. 0: no key has this name. */
+int keymap_key_parse(const char *name, size_t len);
 /* "k ↑" */
-void keymap_keys(const struct key_row *row, char *buf, size_t cap);
+void keymap_keys(const struct keymap *km, enum action a, char *buf, size_t cap);
+/* Name of an action in the configuration: "page-up". */
+void keymap_action_name(enum action a, char buf[32]);
+enum action keymap_action_find(const char *name, size_t len); /* ACT_NONE: no such action */
 const char *key_group_title(enum key_group g);
 const char *screen_name(enum screen s);
 
-/* One line for each action, by group: keys, a tab, what they do. */
+/* One line for each action, by group: keys, a tab, what they do, a tab, its name. */
 void keymap_list(FILE *out);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base.h"
+#include "config.h"
 #include "snapshot.h"
 
 #define TUI_FILTER_LEN 256
@@ -66,16 +67,17 @@ struct tui_ops {
 struct tui_opts {
 	const struct tui_ops *ops;
 	void *ctx;
-	int event_fd;            /* readable (eventfd) when a new snapshot is there; -1: none */
-	bool live;               /* else a replay */
-	const char *title;       /* "pid 4242 nginx", sanitized; NULL: from the snapshot */
-	const char *replay_file; /* shown in a replay */
-	cc_ns first_ns, last_ns; /* replay: of the whole file; 0: what the snapshot says */
-	const char *theme;       /* name or path of a .theme; NULL: the default */
-	bool ascii;              /* no glyphs beyond ASCII */
-	cc_ns interval_ns;       /* first refresh interval; 0: 1 s */
-	const char *filter;      /* first filter; NULL: none */
-	unsigned int max_frames; /* quit after so many snapshots; 0: never */
+	int event_fd;                /* readable (eventfd) when a new snapshot is there; -1: none */
+	bool live;                   /* else a replay */
+	const char *title;           /* "pid 4242 nginx", sanitized; NULL: from the snapshot */
+	const char *replay_file;     /* shown in a replay */
+	cc_ns first_ns, last_ns;     /* replay: of the whole file; 0: what the snapshot says */
+	const char *theme;           /* name or path of a .theme; NULL: the configuration's */
+	bool ascii;                  /* no glyphs beyond ASCII */
+	cc_ns interval_ns;           /* first refresh interval; 0: the configuration's, else 1 s */
+	const struct config *config; /* copied; NULL: as without a file */
+	const char *filter;          /* first filter; NULL: none */
+	unsigned int max_frames;     /* quit after so many snapshots; 0: never */
 };
 
 /* The signals that tui_run() waits for. Block them before making any thread, so that none of

@@ -11,14 +11,26 @@
 int ui_init(struct ui *ui, const struct tui_opts *o)
 {
 	struct cc_err err;
-	const char *theme = o->theme ? o->theme : "default";
+	struct config cfg;
+	config_init(&cfg);
+	if (o->config)
+		cfg = *o->config;
+	const char *theme = o->theme ? o->theme : *cfg.theme ? cfg.theme : "default";
 	*ui = (struct ui){ .opts = *o, .w = 80, .h = 24, .depth = 1, .history_at = -1 };
-	ui->want.interval_ns = o->interval_ns ? o->interval_ns : CC_S(1);
+	ui->opts.config = NULL; /* its settings are the UI's own from here */
+	ui->keys = cfg.keys;
+	ui->columns = cfg.columns;
+	ui->want.sort = cfg.sort;
+	ui->want.ascending = cfg.ascending;
+	ui->want.interval_ns = o->interval_ns ? o->interval_ns : cfg.interval_ns;
+	if (!ui->want.interval_ns)
+		ui->want.interval_ns = CC_S(1);
 	ui->want.speed = 1;
 	snprintf(ui->want.filter, sizeof(ui->want.filter), "%s", o->filter ? o->filter : "");
 	const char *no_color = getenv("NO_COLOR");
-	/* no-color.org: set and not empty; what the command line asks for goes first */
-	ui->no_theme = no_color && *no_color && !o->theme;
+	/* no-color.org: set and not empty; the command line and the user's file go first */
+	ui->no_theme = no_color && *no_color && !o->theme && !*cfg.theme;
+	snprintf(ui->theme_from, sizeof(ui->theme_from), "%s", theme);
 	int e = theme_load(ui->no_theme ? "mono" : theme, &ui->theme, &err);
 	if (e)
 		return e;
@@ -29,6 +41,18 @@ int ui_init(struct ui *ui, const struct tui_opts *o)
 		if (!strcmp(ui->themes[i], ui->theme.name))
 			ui->theme_at = i;
 	return 0;
+}
+
+void ui_config(const struct ui *ui, struct config *ret)
+{
+	config_init(ret);
+	if (strcmp(ui->theme_from, "default") != 0)
+		snprintf(ret->theme, sizeof(ret->theme), "%s", ui->theme_from);
+	ret->interval_ns = ui->want.interval_ns == CC_S(1) ? 0 : ui->want.interval_ns;
+	ret->columns = ui->columns;
+	ret->sort = ui->want.sort;
+	ret->ascending = ui->want.ascending;
+	ret->keys = ui->keys;
 }
 
 void ui_done(struct ui *ui)

@@ -41,6 +41,8 @@ struct list_pos {
 
 struct ui {
 	struct tui_opts opts;
+	struct keymap keys;
+	uint32_t columns;      /* of Requests: 1u << COL_* */
 	struct snapshot *snap; /* owned; NULL: none yet */
 	struct snapshot *pin;  /* owned: the last one that knew the selected request, when snap
 				* does not; else NULL */
@@ -68,6 +70,7 @@ struct ui {
 	char *clip;
 	char **themes; /* names, owned */
 	size_t theme_cnt, theme_at;
+	char theme_from[256]; /* name or path of the one shown */
 	struct theme theme;
 	unsigned int frame_cnt; /* snapshots shown */
 };
@@ -75,6 +78,8 @@ struct ui {
 /* Returns 0, -ENOENT or -EBADMSG for the theme, -ENOMEM. @o is copied, its strings are borrowed. */
 CC_NODISCARD int ui_init(struct ui *ui, const struct tui_opts *o);
 void ui_done(struct ui *ui);
+/* What the user has chosen by now, as the file of the configuration says it. */
+void ui_config(const struct ui *ui, struct config *ret);
 
 /* Each returns effects. */
 unsigned int ui_key(struct ui *ui, int key);

@@ -268,6 +268,7 @@ static unsigned int next_theme(struct ui *ui)
 		size_t at = (ui->theme_at + i) % ui->theme_cnt;
 		if (!theme_load(ui->themes[at], &ui->theme, &err)) {
 			ui->theme_at = at;
+			snprintf(ui->theme_from, sizeof(ui->theme_from), "%s", ui->themes[at]);
 			ui_say(ui, false, "theme %s", ui->theme.name);
 			return UI_DRAW | UI_THEME;
 		}
@@ -324,7 +325,7 @@ static bool help_typed(struct ui *ui, int key)
 	else if (n && (key == TK_BACKSPACE || key == '\b'))
 		ui->help_query[n - 1] = '\0';
 	else if (key > ' ' && key < 127 && n + 1 < sizeof(ui->help_query) &&
-		 (n || keymap_find(SCREEN_HELP, key) == ACT_NONE))
+		 (n || keymap_find(&ui->keys, SCREEN_HELP, key) == ACT_NONE))
 		snprintf(ui->help_query + n, sizeof(ui->help_query) - n, "%c", key);
 	else if (n && key == ' ' && n + 1 < sizeof(ui->help_query))
 		strcpy(ui->help_query + n, " ");
@@ -346,7 +347,7 @@ unsigned int ui_key(struct ui *ui, int key)
 	else if (ui->menu != MENU_NONE)
 		effects = menu_key(ui, key);
 	else if (!help_typed(ui, key))
-		effects = ui_act(ui, keymap_find(ui_screen(ui), key)) | UI_DRAW;
+		effects = ui_act(ui, keymap_find(&ui->keys, ui_screen(ui), key)) | UI_DRAW;
 	ui_settle(ui);
 	return effects;
 }

@@ -6,10 +6,10 @@
 #include "fmt.h"
 #include "view.h"
 
-static void hint(struct pen *p, enum action a, const char *label)
+static void hint(const struct ui *ui, struct pen *p, enum action a, const char *label)
 {
 	char key[16];
-	keymap_key_name(keymap_row(a)->keys[0], key);
+	keymap_key_name(ui->keys.keys[a][0], key);
 	if (p->x + canvas_width(key) + canvas_width(label) + 4 > p->end)
 		return;
 	pen_put(p, ROLE_HI, key);
@@ -49,7 +49,7 @@ static void draw_hints(const struct ui *ui, struct pen *p, int end)
 			continue;
 		if (hints[i].a == ACT_BACK && ui->depth == 1)
 			continue;
-		hint(p, hints[i].a, hints[i].label);
+		hint(ui, p, hints[i].a, hints[i].label);
 	}
 }
 
@@ -64,19 +64,19 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		pen_printf(p, ROLE_ERR, "%s", *status ? status : "the target exited");
 		pen_printf(p, ROLE_FG, "  showing the last %s, frozen   ",
 			   text_age(s->window_ns).s);
-		hint(p, ACT_SAVE, "save");
-		hint(p, ACT_QUIT_BACK, "quit");
+		hint(ui, p, ACT_SAVE, "save");
+		hint(ui, p, ACT_QUIT_BACK, "quit");
 	} else if (ui->want.paused) {
 		pen_printf(p, ROLE_PAUSE, " PAUSED at %s ", text_clock(s, ui->at_ns, true).s);
 		pen_put(p, ROLE_FG, ui->opts.live ? "  still recording   " : "   ");
-		hint(p, ACT_PAUSE, ui->opts.live ? "back to live" : "go on");
-		hint(p, ACT_STEP_BACK, "step back");
-		hint(p, ACT_STEP_ON, "step on");
+		hint(ui, p, ACT_PAUSE, ui->opts.live ? "back to live" : "go on");
+		hint(ui, p, ACT_STEP_BACK, "step back");
+		hint(ui, p, ACT_STEP_ON, "step on");
 	} else if (s->runtime.ended && !ui->opts.live) {
 		pen_put(p, ROLE_WARN, "End of trace.   ");
-		hint(p, ACT_START, "start");
-		hint(p, ACT_STEP_BACK, "step back");
-		hint(p, ACT_QUIT_BACK, "quit");
+		hint(ui, p, ACT_START, "start");
+		hint(ui, p, ACT_STEP_BACK, "step back");
+		hint(ui, p, ACT_QUIT_BACK, "quit");
 	} else if (text_drops(s)) {
 		pen_printf(p, ROLE_ERR, "%s events lost", text_count(text_drops(s)).s);
 		pen_printf(p, ROLE_FG, " (%s)  rows that overlap are marked ~ and never H   ",
@@ -101,12 +101,12 @@ static void draw_fkeys(const struct ui *ui, struct canvas *c, int y)
 	};
 	struct pen p = { c, 1, y, c->w };
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const struct key_row *row = keymap_row(names[i].a);
+		const int *keys = ui->keys.keys[names[i].a];
 		char key[16] = "";
-		for (int k = 0; k < KEYMAP_KEYS && row->keys[k]; k++)
-			if (row->keys[k] >= TK_F1 && row->keys[k] <= TK_F12)
-				keymap_key_name(row->keys[k], key);
-		if (!(row->screens & 1u << ui_screen(ui)) || !*key)
+		for (int k = 0; k < KEYMAP_KEYS && keys[k]; k++)
+			if (keys[k] >= TK_F1 && keys[k] <= TK_F12)
+				keymap_key_name(keys[k], key);
+		if (!(keymap_row(names[i].a)->screens & 1u << ui_screen(ui)) || !*key)
 			continue;
 		pen_put(&p, ROLE_HI, key);
 		pen_printf(&p, ROLE_INACTIVE, "%s ", names[i].label);

@@ -42,7 +42,7 @@ static bool wanted(const struct ui *ui, enum action a)
 {
 	char keys[64];
 	const struct key_row *row = keymap_row(a);
-	keymap_keys(row, keys, sizeof(keys));
+	keymap_keys(&ui->keys, a, keys, sizeof(keys));
 	return !ui->help_query[0] || text_has(row->help, ui->help_query) ||
 	       text_has(keys, ui->help_query) ||
 	       text_has(key_group_title(row->group), ui->help_query);
@@ -99,7 +99,7 @@ static int help_body(const struct ui *ui, const struct layout *l)
 	return CC_MAX(l->status_y - 2, 1);
 }
 
-static void draw_line(struct canvas *c, const struct help_line *line, int y)
+static void draw_line(const struct ui *ui, struct canvas *c, const struct help_line *line, int y)
 {
 	char buf[256];
 	int keys_w = c->w < 60 ? 14 : 22;
@@ -111,7 +111,7 @@ static void draw_line(struct canvas *c, const struct help_line *line, int y)
 			      line->n ? " (other screens)" : "");
 		break;
 	case HELP_KEY:
-		keymap_keys(keymap_row(line->action), buf, sizeof(buf));
+		keymap_keys(&ui->keys, line->action, buf, sizeof(buf));
 		canvas_text(c, 3, y, keys_w - 1, ROLE_HI, buf);
 		canvas_cut(c, 3 + keys_w, y, c->w - 4 - keys_w, ROLE_FG,
 			   keymap_row(line->action)->help);
@@ -139,7 +139,7 @@ static void help_draw(const struct ui *ui, struct canvas *c, const struct layout
 		pen_put(&p, ROLE_INACTIVE,
 			c->w < 60 ? "  Esc closes" : "  type to search, Esc closes");
 	for (int i = top; i < h.cnt && i - top < help_body(ui, l); i++) {
-		draw_line(c, &h.line[i], 2 + i - top);
+		draw_line(ui, c, &h.line[i], 2 + i - top);
 		if (i == row)
 			draw_selected(c, 0, 2 + i - top, 0);
 	}

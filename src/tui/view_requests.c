@@ -2,24 +2,8 @@
 /* Requests: one row per request; the path of the selected one below. */
 #include <string.h>
 
+#include "columns.h"
 #include "view.h"
-
-enum col {
-	COL_ID,
-	COL_LAT,
-	COL_CPU,
-	COL_RUNQ,
-	COL_MIX,
-	COL_DOMINANT,
-	COL_SHARE,
-	COL_WOKEN,
-	COL_HELD,
-	COL_UNEXPLAINED,
-	COL_CONF,
-	COL_AGE,
-	COL_CONN,
-	COL_CNT
-};
 
 /* drop: what goes first on a narrow screen (0: never). Widths depend on the screen only, never on
  * the rows, so that nothing jumps from one refresh to the next. */
@@ -51,19 +35,19 @@ struct cols {
 
 #define ROW_LEAD 3 /* "> " and the mark */
 
-static void place_columns(int width, struct cols *ret)
+static void place_columns(uint32_t wanted, int width, struct cols *ret)
 {
 	/* who gets the spare room, in this order, up to its max */
 	static const enum col grow[] = { COL_DOMINANT, COL_CONN, COL_WOKEN,
 					 COL_HELD,     COL_MIX,  COL_ID };
 	int first_cap = 26, used = ROW_LEAD;
 	for (int i = 0; i < COL_CNT; i++) {
-		ret->w[i] = specs[i].min;
-		used += specs[i].min + 1;
+		ret->w[i] = wanted & 1u << i ? specs[i].min : 0;
+		used += ret->w[i] ? ret->w[i] + 1 : 0;
 	}
 	for (int drop = 1; drop <= 8 && used - 1 > width; drop++)
 		for (int i = 0; i < COL_CNT; i++)
-			if (specs[i].drop == drop) {
+			if (specs[i].drop == drop && ret->w[i]) {
 				used -= ret->w[i] + 1;
 				ret->w[i] = 0;
 			}
@@ -234,7 +218,7 @@ static void requests_draw(const struct ui *ui, struct canvas *c, const struct la
 	struct cols cols;
 	int rows = requests_rows(ui), top = ui->pos[SCREEN_REQUESTS].top;
 	draw_head(ui, c, l);
-	place_columns(c->w, &cols);
+	place_columns(ui->columns, c->w, &cols);
 	draw_titles(ui, c, &cols, l->cols_y);
 	if (!rows)
 		draw_empty(ui, c, l->body_y);

@@ -7,6 +7,8 @@
 
 Test(keymap, a_key_means_one_thing_per_screen)
 {
+	struct keymap km;
+	keymap_init(&km);
 	for (int s = 0; s < SCREEN_CNT; s++)
 		for (enum action a = 1; a < ACT_CNT; a++) {
 			const struct key_row *row = keymap_row(a);
@@ -14,7 +16,7 @@ Test(keymap, a_key_means_one_thing_per_screen)
 				continue;
 			cr_expect(row->keys[0], "%s has no key", row->help);
 			for (int i = 0; i < KEYMAP_KEYS && row->keys[i]; i++)
-				cr_expect_eq(keymap_find((enum screen)s, row->keys[i]), a,
+				cr_expect_eq(keymap_find(&km, (enum screen)s, row->keys[i]), a,
 					     "key %x on %s is taken twice: %s", row->keys[i],
 					     screen_name((enum screen)s), row->help);
 		}
@@ -35,6 +37,8 @@ Test(keymap, every_f_key_has_a_letter)
 
 Test(keymap, the_keys_of_the_specification_are_bound)
 {
+	struct keymap km;
+	keymap_init(&km);
 	static const struct {
 		enum screen s;
 		const char *keys;
@@ -46,7 +50,7 @@ Test(keymap, the_keys_of_the_specification_are_bound)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
 		for (const char *k = want[i].keys; *k; k++)
-			cr_expect_neq(keymap_find(want[i].s, *k), ACT_NONE, "'%c'", *k);
+			cr_expect_neq(keymap_find(&km, want[i].s, *k), ACT_NONE, "'%c'", *k);
 	static const int special[] = { TK_UP,       TK_DOWN,      TK_PGUP,      TK_PGDN,
 				       TK_HOME,     TK_END,       TK_ENTER,     TK_RIGHT,
 				       TK_ESC,      TK_LEFT,      TK_BACKSPACE, TK_TAB,
@@ -55,9 +59,9 @@ Test(keymap, the_keys_of_the_specification_are_bound)
 				       TK_F(10),    TK_CTRL('u'), TK_CTRL('d'), TK_CTRL('l'),
 				       TK_CTRL('c') };
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
-		cr_expect_neq(keymap_find(SCREEN_REQUESTS, special[i]), ACT_NONE, "%x", special[i]);
-	cr_expect_eq(keymap_find(SCREEN_REQUESTS, TK_ESC), ACT_BACK);
-	cr_expect_eq(keymap_find(SCREEN_REQUESTS, 'z'), ACT_NONE);
+		cr_expect_neq(keymap_find(&km, SCREEN_REQUESTS, special[i]), ACT_NONE, "%x", special[i]);
+	cr_expect_eq(keymap_find(&km, SCREEN_REQUESTS, TK_ESC), ACT_BACK);
+	cr_expect_eq(keymap_find(&km, SCREEN_REQUESTS, 'z'), ACT_NONE);
 }
 
 /* The screen tells of the key: another picture, a command or an effect beyond drawing. Some need
@@ -147,6 +151,8 @@ static char *all_help(struct ui_test *t)
 
 Test(keymap, every_key_is_in_help_on_every_screen)
 {
+	struct keymap km;
+	keymap_init(&km);
 	for (int s = 0; s < SCREEN_HELP; s++) {
 		struct ui_test t;
 		ui_test_init(&t, 120, 36, true);
@@ -156,7 +162,7 @@ Test(keymap, every_key_is_in_help_on_every_screen)
 		char *all = all_help(&t);
 		for (enum action a = 1; a < ACT_CNT; a++) {
 			char keys[64], line[200];
-			keymap_keys(keymap_row(a), keys, sizeof(keys));
+			keymap_keys(&km, a, keys, sizeof(keys));
 			snprintf(line, sizeof(line), "   %s ", keys);
 			cr_expect(strstr(all, line), "'%s' is not in help", keys);
 			cr_expect(strstr(all, keymap_row(a)->help), "%s", keymap_row(a)->help);
@@ -168,6 +174,8 @@ Test(keymap, every_key_is_in_help_on_every_screen)
 
 Test(keymap, list_has_a_line_for_every_key)
 {
+	struct keymap km;
+	keymap_init(&km);
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -176,8 +184,8 @@ Test(keymap, list_has_a_line_for_every_key)
 	fclose(f);
 	for (enum action a = 1; a < ACT_CNT; a++) {
 		char keys[64], line[300];
-		keymap_keys(keymap_row(a), keys, sizeof(keys));
-		snprintf(line, sizeof(line), "%s\t%s\n", keys, keymap_row(a)->help);
+		keymap_keys(&km, a, keys, sizeof(keys));
+		snprintf(line, sizeof(line), "%s\t%s\t", keys, keymap_row(a)->help);
 		cr_expect(strstr(text, line), "%s", line);
 	}
 	for (const char *s = text; *s; s++)
