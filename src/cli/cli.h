@@ -39,7 +39,7 @@ struct cli_opts {
 	cc_ns dur, interval, window; /* interval 0: not said */
 	bool batch, json, ascii;
 	uint32_t iterations; /* 0: no end */
-	const char *theme;
+	const char *theme, *script;
 	cc_ns min_block, stack_min;
 	uint32_t sample;
 	const char *stack_tier, *req_tier; /* "auto", or a tier's name */

@@ -33,6 +33,8 @@
 	  "plain text, one table a refresh, no terminal UI")                                      \
 	X(flag, json, false, 'j', NULL, C(TOP), "one JSON object a refresh")                      \
 	X(u32, iterations, 0, 'n', "N", C(TOP), "stop after N refreshes")                         \
+	X(str, script, NULL, 0, "FILE", VIEWING,                                                  \
+	  "no terminal: keys from FILE, screens to files as it says; - is stdin")                 \
 	X(str, theme, NULL, 't', "NAME", VIEWING, "colours: a name, or a .theme file")            \
 	X(flag, ascii, false, 0, NULL, VIEWING, "only ASCII on the screen")                       \
 	X(dur, min_block, 0, 0, "T", TRACING, "sum up waits shorter than T; 0: all are recorded") \

@@ -116,13 +116,22 @@ static enum cli_exit ui_failed(int err)
 	}
 }
 
+static enum cli_exit script_failed(const struct cli_opts *o, int err, const struct cc_err *why)
+{
+	char line[16] = "";
+	if (why->pos > 0)
+		snprintf(line, sizeof(line), ":%d", why->pos);
+	return cli_fail(err == -EBADMSG ? CLI_USAGE : CLI_FAILED, "%s%s: %s", o->script, line,
+			why->msg);
+}
+
 static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 			    struct collect_opts *co)
 {
 	struct cc_err why;
 	enum cli_exit bad = CLI_OK;
 	const char *theme = o->theme ? o->theme : *cfg->theme ? cfg->theme : NULL;
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+	if (!o->script && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
 		bad = ui_failed(-ENOTTY);
 	else if (theme && tui_check_theme(theme, &why))
 		bad = cli_fail(CLI_USAGE, "theme %s: %s", theme, why.msg);
@@ -156,11 +165,13 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 				     .first_ns = first_ns,
 				     .last_ns = last_ns,
 				     .max_frames = o->iterations };
-	int ui = tui_run(&to);
+	int ui = o->script ? tui_script(&to, o->script, &why) : tui_run(&to);
 	err = session_stop(s);
 	session_free(s);
 	if (err)
 		return tracing_failed(err);
+	if (ui && o->script)
+		return script_failed(o, ui, &why);
 	return ui ? ui_failed(ui) : CLI_OK;
 }
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "canvas.h"
+
 #define X(id, grp, where, text, ...)        \
 	[ACT_##id] = { .action = ACT_##id,  \
 		       .group = KEYS_##grp, \
@@ -109,6 +111,21 @@ int keymap_key_parse(const char *s, size_t len)
 	    ((s[1] > '@' && s[1] <= '_') || (s[1] >= 'a' && s[1] <= 'z')))
 		return TK_CTRL(s[1]);
 	return len == 1 && s[0] > ' ' && s[0] < 127 ? s[0] : 0;
+}
+
+int keymap_next_key(const char **s)
+{
+	const char *at = *s, *end = *at == '<' && at[1] != '<' ? strchr(at, '>') : NULL;
+	int key = end ? keymap_key_parse(at + 1, (size_t)(end - at - 1)) : (int)canvas_decode(s);
+	if (end && key)
+		*s = end + 1;
+	else if (!end && key == '<' && **s == '<')
+		(*s)++;
+	else if (!end && key == '<') {
+		*s = at;
+		return 0;
+	}
+	return key;
 }
 
 void keymap_keys(const struct keymap *km, enum action a, char *buf, size_t cap)

@@ -142,6 +142,9 @@ void keymap_key_name(int key, char buf[16]);
 void keymap_key_typed(int key, char buf[16]);
 /* The other way, and any single character. 0: no key has this name. */
 int keymap_key_parse(const char *name, size_t len);
+/* Takes the next key off *s: a character, or a name in <>; "<<" is '<'. 0: no such key; *s then is
+ * where it begins. */
+int keymap_next_key(const char **s);
 /* "k ↑" */
 void keymap_keys(const struct keymap *km, enum action a, char *buf, size_t cap);
 /* Name of an action in the configuration: "page-up". */

@@ -131,32 +131,23 @@ static attr_t attr_of(uint8_t attr)
 	       (attr & ATTR_UNDERLINE ? A_UNDERLINE : 0) | (attr & ATTR_REVERSE ? A_REVERSE : 0);
 }
 
-static struct paint mix(colour fg, colour bg, uint8_t attr)
+static struct paint paint_of(struct look l)
 {
-	struct paint p = { attr_of(attr), 0 };
-	if (!has_colors() || (fg == COLOUR_NONE && bg == COLOUR_NONE))
+	struct paint p = { attr_of(l.attr), 0 };
+	if (!has_colors() || (l.fg == COLOUR_NONE && l.bg == COLOUR_NONE))
 		return p;
-	int pair = alloc_pair(theme_palette(fg, COLORS), theme_palette(bg, COLORS));
+	int pair = alloc_pair(theme_palette(l.fg, COLORS), theme_palette(l.bg, COLORS));
 	p.pair = pair > 0 ? pair : 0; /* no pair is left: plain, which still reads */
 	return p;
 }
 
 void term_theme(struct term *t, const struct theme *theme)
 {
-	const struct look *sel = &theme->selected;
 	if (has_colors())
 		reset_color_pairs();
-	for (int i = 0; i < ROLE_CNT; i++) {
-		const struct look *l = &theme->role[i];
-		colour bg = l->bg == COLOUR_NONE ? theme->main_bg : l->bg;
-		t->paint[i][0] = mix(l->fg, bg, l->attr);
-		/* a reversed row keeps one colour: patches of many would hide it */
-		colour fg = sel->attr & ATTR_REVERSE                 ? sel->fg
-			    : i == ROLE_FG && sel->fg != COLOUR_NONE ? sel->fg
-								     : l->fg;
-		uint8_t attr = sel->attr | (l->attr & (uint8_t)~ATTR_REVERSE);
-		t->paint[i][1] = mix(fg, sel->bg == COLOUR_NONE ? theme->main_bg : sel->bg, attr);
-	}
+	for (int i = 0; i < ROLE_CNT; i++)
+		for (int sel = 0; sel < 2; sel++)
+			t->paint[i][sel] = paint_of(theme_look(theme, (enum theme_role)i, sel));
 	term_repaint(t);
 }
 

@@ -254,6 +254,22 @@ static void finish(struct theme *t)
 	}
 }
 
+struct look theme_look(const struct theme *t, enum theme_role role, bool selected)
+{
+	const struct look *l = &t->role[role < ROLE_CNT ? role : ROLE_FG], *sel = &t->selected;
+	struct look ret = *l;
+	if (selected) {
+		/* a reversed row keeps one colour: patches of many would hide it */
+		if (sel->attr & ATTR_REVERSE || (role == ROLE_FG && sel->fg != COLOUR_NONE))
+			ret.fg = sel->fg;
+		ret.bg = sel->bg;
+		ret.attr = sel->attr | (l->attr & (uint8_t)~ATTR_REVERSE);
+	}
+	if (ret.bg == COLOUR_NONE)
+		ret.bg = t->main_bg;
+	return ret;
+}
+
 int theme_parse(const char *text, struct theme *t, struct cc_err *err)
 {
 	struct theme next = *t;

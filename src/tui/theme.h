@@ -78,6 +78,9 @@ void theme_names_free(char **names);
  */
 int theme_palette(colour c, int colours);
 
+/* What a role looks like, on the selected row or not, once what it leaves open is filled in. */
+struct look theme_look(const struct theme *t, enum theme_role role, bool selected);
+
 /* Red, green and blue of a palette colour, by xterm's levels. */
 uint32_t theme_rgb(colour c);
 

@@ -93,6 +93,11 @@ CC_NODISCARD int tui_run(const struct tui_opts *o);
 /* Says before curses starts what is wrong with a theme: 0, or as tui_run(), with @err. */
 CC_NODISCARD int tui_check_theme(const char *name, struct cc_err *err);
 
+/* The same UI without a terminal: keys and sizes from the file @path ("-": stdin), screens to files
+ * (script.c has the language). Returns 0; -EBADMSG for a line that is no command, -ETIMEDOUT for a
+ * text that did not come, another -errno; @err says why, its pos the line (0: none). */
+CC_NODISCARD int tui_script(const struct tui_opts *o, const char *path, struct cc_err *err);
+
 /* `top -b`: header and table as plain text, no escapes. 0 or -EIO. */
 int tui_batch_print(const struct snapshot *s, FILE *out);
 

@@ -59,7 +59,8 @@ Test(keymap, the_keys_of_the_specification_are_bound)
 				       TK_F(10),    TK_CTRL('u'), TK_CTRL('d'), TK_CTRL('l'),
 				       TK_CTRL('c') };
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
-		cr_expect_neq(keymap_find(&km, SCREEN_REQUESTS, special[i]), ACT_NONE, "%x", special[i]);
+		cr_expect_neq(keymap_find(&km, SCREEN_REQUESTS, special[i]), ACT_NONE, "%x",
+			      special[i]);
 	cr_expect_eq(keymap_find(&km, SCREEN_REQUESTS, TK_ESC), ACT_BACK);
 	cr_expect_eq(keymap_find(&km, SCREEN_REQUESTS, 'z'), ACT_NONE);
 }
@@ -101,7 +102,7 @@ static void open_screen(struct ui_test *t, enum screen s)
 		[SCREEN_HEALTH] = "4",
 		[SCREEN_PATH] = "j<Enter>",
 		[SCREEN_STACKS] = "j<Enter><Enter>",
-		[SCREEN_CONFIDENCE] = "j<Enter><STab>",
+		[SCREEN_CONFIDENCE] = "j<Enter><S-Tab>",
 		[SCREEN_HELP] = "?",
 	};
 	ui_test_keys(t, path[s]);

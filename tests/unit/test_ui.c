@@ -306,7 +306,7 @@ Test(ui, tabs_and_views)
 	cr_expect_eq(ui_screen(&t.ui), SCREEN_THREADS);
 	ui_test_keys(&t, "<Tab><Tab>");
 	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
-	ui_test_keys(&t, "<STab>");
+	ui_test_keys(&t, "<S-Tab>");
 	cr_expect_eq(ui_screen(&t.ui), SCREEN_HEALTH);
 	ui_test_keys(&t, "1<Enter><Tab>");
 	cr_expect_eq(ui_screen(&t.ui), SCREEN_STACKS);

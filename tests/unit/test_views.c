@@ -19,7 +19,7 @@ static const struct golden cases[] = {
 	{ "path", 0, false, false, "j<Enter>" },
 	{ "stacks", 0, false, false, "j<Enter><Enter>" },
 	{ "stacks-user", 0, false, false, "j<Enter><Enter>K" },
-	{ "confidence", 0, false, false, "jjjj<Enter><STab>" },
+	{ "confidence", 0, false, false, "jjjj<Enter><S-Tab>" },
 	{ "waits", 0, false, false, "2" },
 	{ "blame", 0, false, false, "2ttttt" },
 	{ "threads", 0, false, false, "3" },
@@ -220,7 +220,7 @@ Test(views, marks_are_characters)
 Test(views, cursor_is_on_the_selected_row)
 {
 	static const char *const screens[] = {
-		"jj",     "2j", "3j", "4j", "j<Enter>j", "j<Enter><Enter>j", "j<Enter><STab>j",
+		"jj",     "2j", "3j", "4j", "j<Enter>j", "j<Enter><Enter>j", "j<Enter><S-Tab>j",
 		"?<Down>"
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(screens); i++) {

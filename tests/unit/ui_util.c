@@ -66,39 +66,11 @@ void ui_test_size(struct ui_test *t, int w, int h)
 	t->effects |= ui_resize(&t->ui, w, h);
 }
 
-static int named_key(const char *name, size_t len)
-{
-	static const struct {
-		const char *name;
-		int key;
-	} map[] = {
-		{ "Enter", TK_ENTER },  { "Esc", TK_ESC },   { "Tab", TK_TAB },
-		{ "Up", TK_UP },        { "Down", TK_DOWN }, { "Left", TK_LEFT },
-		{ "Right", TK_RIGHT },  { "PgUp", TK_PGUP }, { "PgDn", TK_PGDN },
-		{ "Home", TK_HOME },    { "End", TK_END },   { "Bksp", TK_BACKSPACE },
-		{ "STab", TK_BACKTAB },
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
-		if (strlen(map[i].name) == len && !strncmp(map[i].name, name, len))
-			return map[i].key;
-	if (name[0] == '^')
-		return TK_CTRL(name[1]);
-	cr_assert(name[0] == 'F' && len > 1, "no key '%.*s'", (int)len, name);
-	return TK_F(atoi(name + 1));
-}
-
 void ui_test_keys(struct ui_test *t, const char *keys)
 {
 	while (*keys) {
-		int key = (unsigned char)*keys++;
-		if (key == '<' && *keys == '<') {
-			keys++;
-		} else if (key == '<') {
-			const char *end = strchr(keys, '>');
-			cr_assert(end);
-			key = named_key(keys, (size_t)(end - keys));
-			keys = end + 1;
-		}
+		int key = keymap_next_key(&keys);
+		cr_assert(key, "no key '%s'", keys);
 		t->effects |= ui_key(&t->ui, key);
 	}
 }

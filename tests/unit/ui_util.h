@@ -20,8 +20,7 @@ void ui_test_init(struct ui_test *t, int w, int h, bool live);
 void ui_test_done(struct ui_test *t);
 void ui_test_snapshot(struct ui_test *t, unsigned int how);
 void ui_test_size(struct ui_test *t, int w, int h);
-/* One character a key; in <angles>: Enter Esc Tab Up Down Left Right PgUp PgDn Home End F1 .. F12
- * ^A .. ^Z; "<<" types '<'. */
+/* As keymap_next_key() reads them. */
 void ui_test_keys(struct ui_test *t, const char *keys);
 /* Draws; the text as canvas_dump() writes it, by malloc. */
 char *ui_test_screen(struct ui_test *t);
