@@ -32,7 +32,7 @@ static __always_inline bool snap_allowed(struct cpu_state *c, __u64 waited, __u6
 		max *= 4;
 	if (c->snap_cnt >= max ||
 	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > 2 * cfg.events_quarter) {
-		cnt_add(CC_CNT_DROP_SNAP, 1);
+		cnt_add(CC_CNT_SNAP_BUDGET, 1);
 		return false;
 	}
 	c->snap_cnt++;

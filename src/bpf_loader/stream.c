@@ -165,7 +165,7 @@ int stream_counters(struct loader *l, cc_record_fn *fn, void *ctx)
 {
 	uint64_t v[CC_BPF_CNT_MAX];
 	int ret = stream_read_counters(l, v);
-	for (uint16_t k = 1; ret >= 0 && k <= CC_CNT_RECURSION; k++)
+	for (uint16_t k = 1; ret >= 0 && k <= CC_CNT_LAST; k++)
 		if (k != CC_CNT_UNWOUND && k != CC_CNT_UNWOUND_FULL) /* the resolver's */
 			ret = put_counter(CC_REC_COUNTER, k, v[k], fn, ctx);
 	return ret < 0 ? ret : 0;

@@ -498,6 +498,8 @@ enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */
        CC_CNT_SCHED_EVENTS = 11,
        CC_CNT_STORAGE_FAIL = 12, /* task or socket storage could not be had */
        CC_CNT_RECURSION = 13,    /* program runs the kernel skipped */
+       CC_CNT_SNAP_BUDGET = 14,  /* stacks left out on purpose in a burst of waits: nothing lost */
+       CC_CNT_LAST = CC_CNT_SNAP_BUDGET,
 };
 
 struct cc_rec_counter {

@@ -280,11 +280,12 @@ static void put_blame(struct json *j, const struct snapshot *s)
 
 static void put_counters(struct json *j, const struct snapshot *s)
 {
+	static const char *const kinds[] = { "episode", "extra", "req", "task", "sockop", "snap" };
 	const struct engine_stats *st = &s->stats;
 	uint64_t drops = 0;
 
-	for (unsigned int i = CC_CNT_DROP_EPISODE; i <= CC_CNT_DROP_SNAP; i++)
-		drops += st->counter[i];
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		drops += st->counter[CC_CNT_DROP_EPISODE + i];
 	json_open(j, "counters", '{');
 	json_u64(j, "ring_drops", drops);
 	json_u64(j, "lost_ns", st->lost_ns);
@@ -300,6 +301,11 @@ static void put_counters(struct json *j, const struct snapshot *s)
 	json_u64(j, "wake_running", st->wake_running);
 	json_u64(j, "cycles", st->cycles);
 	json_u64(j, "evicted", st->evicted);
+	json_u64(j, "stacks_skipped", st->counter[CC_CNT_SNAP_BUDGET]);
+	json_open(j, "dropped", '{');
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		json_u64(j, kinds[i], st->counter[CC_CNT_DROP_EPISODE + i]);
+	json_close(j, '}');
 	json_close(j, '}');
 }
 

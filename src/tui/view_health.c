@@ -79,6 +79,9 @@ static int lines(const struct snapshot *s, struct health_line out[HEALTH_MAX])
 	add(out, &n, "of these complete",
 	    share_text(st->stacks_user ? (double)st->stacks_complete / (double)st->stacks_user : 0),
 	    st->stacks_complete * 100 < st->stacks_user * 95, "reach the thread's start");
+	if (st->counter[CC_CNT_SNAP_BUDGET])
+		add(out, &n, "stacks left out in bursts",
+		    text_count(st->counter[CC_CNT_SNAP_BUDGET]), false, "their waits are there");
 	add(out, &n, "forgotten for age or memory", text_count(st->evicted), false, "");
 	return n;
 }

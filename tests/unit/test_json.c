@@ -93,10 +93,9 @@ Test(json, snapshot_has_every_key_and_parses)
 					     "p99_ns", "share",    "confidence", NULL };
 	static const char *const blame[] = { "victim", "culprit", "class", "total_ns", NULL };
 	static const char *const slow[] = { "class", "slow_ns", "typical_ns", NULL };
-	static const char *const counters[] = { "ring_drops",  "lost_ns",
-						"stacks_user", "stacks_complete",
-						"short_cnt",   "short_ns",
-						NULL };
+	static const char *const counters[] = { "ring_drops",      "lost_ns",        "stacks_user",
+						"stacks_complete", "short_cnt",      "short_ns",
+						"dropped",         "stacks_skipped", NULL };
 	static const char *const runtime[] = { "cpu_share", "rss_bytes", NULL };
 	struct snap_fixture *f = fixture_new();
 
@@ -107,6 +106,7 @@ Test(json, snapshot_has_every_key_and_parses)
 	f->s.stats.counter[CC_CNT_DROP_EPISODE] = 3;
 	f->s.stats.counter[CC_CNT_DROP_SNAP] = 4;
 	f->s.stats.counter[CC_CNT_CLAMPED] = 100;
+	f->s.stats.counter[CC_CNT_SNAP_BUDGET] = 5;
 	f->s.realtime_off_ns = -5;
 	f->s.runtime.cpu_share = 0.0042;
 	f->s.runtime.live = true;
@@ -128,6 +128,7 @@ Test(json, snapshot_has_every_key_and_parses)
 	expect_keys(cJSON_GetObjectItem(o, "runtime"), runtime);
 	cr_expect_eq(cJSON_GetArraySize(cJSON_GetObjectItem(o, "requests")), 1);
 	cr_expect_not_null(strstr(text, "\"ring_drops\":7,"));
+	cr_expect_not_null(strstr(text, "\"stacks_skipped\":5,\"dropped\":{\"episode\":3,"));
 	cr_expect_not_null(strstr(text, "\"runtime\":{\"cpu_share\":0.004200,\"rss_bytes\":0}}\n"));
 	cr_expect_not_null(strstr(text, "\"realtime_off_ns\":-5"));
 	cJSON_Delete(o);
