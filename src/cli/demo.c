@@ -54,13 +54,13 @@ static enum cli_exit show_live(struct cli_opts *o)
 {
 	const struct demo_opts d = { .slot_ns = SHOW_SLOT };
 	struct demo *demo;
-	struct cc_err why;
-	if (demo_start(&d, &why, &demo))
-		return cli_fail(CLI_FAILED, "demo: %s", why.msg);
+	enum cli_exit code = demo_start(&d, &demo);
+	if (code)
+		return code;
 	o->pids[0] = (uint32_t)atomic_load(&demo_log(demo)->server_pid);
 	o->pid_cnt = 1;
 	demo_go(demo);
-	enum cli_exit code = top_run(o);
+	code = top_run(o);
 	demo_stop(demo);
 	return code;
 }
@@ -73,16 +73,18 @@ static enum cli_exit serve(void)
 	if (stop_fd < 0)
 		return cli_fail(CLI_FAILED, "cannot watch signals: %s", strerror(-stop_fd));
 	struct demo *demo;
-	struct cc_err why;
-	if (demo_start(&d, &why, &demo)) {
+	enum cli_exit code = demo_start(&d, &demo);
+	if (code) {
 		close(stop_fd);
-		return cli_fail(CLI_FAILED, "demo: %s", why.msg);
+		return code;
 	}
 	const struct demo_shared *sh = demo_log(demo);
 	printf("pid %d\n", atomic_load(&sh->server_pid));
 	for (unsigned int i = 0; i < DEMO_CAUSE_CNT; i++)
-		printf("port %u %s: %s\n", sh->port[i], demo_cause_key(i), demo_cause_title(i));
-	enum cli_exit code = cli_finish_stdout(CLI_OK);
+		if (demo_cause_here(sh, i))
+			printf("port %u %s: %s\n", sh->port[i], demo_cause_key(i),
+			       demo_cause_title(i));
+	code = cli_finish_stdout(CLI_OK);
 	demo_go(demo);
 	bool asked = false;
 	while (!code && !(asked = stop_signal_came(stop_fd)) && demo_alive(demo))

@@ -102,7 +102,8 @@ _Noreturn void demo_load_run(struct demo_shared *sh, const struct demo_opts *o)
 		demo_sleep(CC_MS(5));
 	do {
 		for (int cause = 0; cause < DEMO_CAUSE_CNT; cause++)
-			drive(sh, cause, o->slot_ns);
+			if (demo_cause_here(sh, (unsigned int)cause))
+				drive(sh, cause, o->slot_ns);
 	} while (!o->once);
 	atomic_store(&sh->load_done, true);
 	_exit(0);

@@ -26,6 +26,11 @@ const char *demo_cause_title(unsigned int cause)
 	return cause < ARRAY_SIZE(causes) ? causes[cause].title : "";
 }
 
+bool demo_cause_here(const struct demo_shared *sh, unsigned int cause)
+{
+	return sh->journal.fd >= 0 || (cause != DEMO_LOCK && cause != DEMO_FSYNC);
+}
+
 void demo_log_req(struct demo_shared *sh, const struct demo_req *r)
 {
 	unsigned int i = atomic_fetch_add(&sh->req_cnt, 1);
@@ -44,16 +49,6 @@ void demo_log_hold(struct demo_shared *sh, const struct demo_hold *h)
 		return;
 	sh->hold[i] = *h;
 	atomic_store_explicit(&sh->hold[i].ready, true, memory_order_release);
-}
-
-bool demo_journal_write(int fd, off_t at)
-{
-	static const char page[1 << 16] = "cart line";
-	for (off_t done = 0; done < DEMO_JOURNAL_BYTES; done += (off_t)sizeof(page)) {
-		if (pwrite(fd, page, sizeof(page), at + done) != (ssize_t)sizeof(page))
-			return false;
-	}
-	return true;
 }
 
 static cc_ns clock_ns(clockid_t id)

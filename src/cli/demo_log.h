@@ -5,17 +5,18 @@
 #define CC_DEMO_LOG_H
 
 #include "base.h"
+#include "demo_journal.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
 
 /* id, key (option, rows), what makes it slow, for people. In the order the load drives them. */
 #define DEMO_CAUSES(X)                                                \
-	X(LOCK, "lock", "lock held by a request inside fsync")        \
+	X(LOCK, "lock", "lock held by a request that syncs to disk")  \
 	X(BARGE, "barging", "mutex shared by 16 threads")             \
 	X(POOL, "pool", "worker pool too small")                      \
 	X(UPSTREAM, "upstream", "slow upstream process")              \
-	X(FSYNC, "fsync", "fsync in the handler")                     \
+	X(FSYNC, "fsync", "sync to disk in the handler")              \
 	X(SLEEP, "sleep", "handler sleeps")                           \
 	X(CPU, "cpu", "handler computes")                             \
 	X(HOG, "hog", "CPU hog pinned beside it")                     \
@@ -27,6 +28,10 @@ enum demo_cause { DEMO_CAUSES(X) DEMO_CAUSE_CNT };
 
 const char *demo_cause_key(unsigned int cause);   /* "?" beyond the table */
 const char *demo_cause_title(unsigned int cause); /* "" beyond the table */
+
+struct demo_shared;
+/* Whether this machine can show @cause: those that wait for a disk need one. */
+bool demo_cause_here(const struct demo_shared *sh, unsigned int cause);
 
 /* One request as its server saw it. Times are CLOCK_MONOTONIC ns. */
 struct demo_req {
@@ -41,7 +46,9 @@ struct demo_req {
 	cc_ns start, end;           /* received; answered */
 	cc_ns wait_start, wait_end; /* the span in which the cause worked */
 	cc_ns wait_ns; /* the cause's: by its kind, time off the CPU, on it, or queued for it */
-	cc_ns cpu_ns, runq_ns; /* of its thread from start to end, the cause's own included */
+	/* of its thread from start to end, the cause's own included; of an event loop that was busy
+	   for another, while this one waited for it */
+	cc_ns cpu_ns, runq_ns;
 };
 
 /* Somebody had what others wanted: a lock, a worker, the event loop, the CPU. */
@@ -61,8 +68,8 @@ struct demo_hold {
 struct demo_shared {
 	uint16_t port[DEMO_CAUSE_CNT]; /* where the server listens, 127.0.0.1 */
 	uint16_t upstream_port;
-	int cpu;     /* that the hog and its victim are pinned to */
-	int file_fd; /* unlinked file that is synced; -1: no disk found */
+	int cpu; /* that the hog and its victim are pinned to */
+	struct demo_journal journal;
 	atomic_int server_pid, upstream_pid, load_pid, hog_pid;
 	atomic_bool started;   /* the pids above are set */
 	atomic_bool go;        /* the load may begin */
@@ -92,10 +99,6 @@ struct demo_usage demo_meter_read(const struct demo_meter *m);
 
 /* ns between @a and @b neither running nor runnable. */
 cc_ns demo_off_ns(const struct demo_usage *a, const struct demo_usage *b);
-
-/* Writes one part of the journal at @at. Few and large syncs wait for the disk, not for CPUs. */
-#define DEMO_JOURNAL_BYTES (1 << 20)
-bool demo_journal_write(int fd, off_t at);
 
 cc_ns demo_now(void);
 void demo_sleep(cc_ns ns);

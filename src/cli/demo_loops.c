@@ -167,7 +167,9 @@ void *demo_pool_run(void *arg)
 /* ---- the loop that does everything itself ---- */
 
 struct chat {
+	struct demo_meter meter;
 	cc_ns slow_start, slow_end; /* the latest slow operation */
+	cc_ns slow_runq;            /* at its end, woken but still without a CPU */
 };
 
 static DEMO_SITE void chat_export(struct chat *chat, struct demo_conn *c, const struct demo_msg *m,
@@ -178,11 +180,14 @@ static DEMO_SITE void chat_export(struct chat *chat, struct demo_conn *c, const 
 			       .ordinal = c->ordinal,
 			       .tid = r->tid,
 			       .start = r->start };
+	struct demo_usage begun = demo_meter_read(&chat->meter);
 	demo_sleep(CC_MS(25));
 	demo_answer(c->fd, m->answer);
-	h.end = demo_now();
+	struct demo_usage done = demo_meter_read(&chat->meter);
+	h.end = done.now;
 	chat->slow_start = h.start;
 	chat->slow_end = h.end;
+	chat->slow_runq = done.runq - begun.runq;
 	demo_log_hold(c->sh, &h);
 }
 
@@ -192,6 +197,8 @@ static DEMO_SITE void chat_send(const struct chat *chat, struct demo_conn *c,
 	r->wait_start = CC_MAX(r->sent, chat->slow_start);
 	r->wait_end = CC_MIN(r->start, chat->slow_end);
 	r->wait_ns = r->wait_end > r->wait_start ? r->wait_end - r->wait_start : 0;
+	r->runq_ns = CC_MIN(chat->slow_runq, r->wait_ns); /* the loop was kept, not by itself */
+	r->wait_ns -= r->runq_ns;
 	r->judged = r->wait_ns > 0;
 	demo_answer(c->fd, m->answer);
 }
@@ -211,7 +218,9 @@ static bool chat_request(void *ctx, struct demo_conn *c, const struct demo_msg *
 void *demo_loop_run(void *arg)
 {
 	struct chat chat = { 0 };
+	demo_meter_open(&chat.meter);
 	struct loop l = { .port = arg, .name = "chat", .on_request = chat_request, .ctx = &chat };
 	run_loop(&l);
+	demo_meter_close(&chat.meter);
 	return NULL;
 }

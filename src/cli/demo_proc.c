@@ -12,52 +12,18 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define TMPFS_MAGIC 0x01021994 /* linux/magic.h */
 
 enum { ROLE_SERVER, ROLE_UPSTREAM, ROLE_HOG, ROLE_LOAD, ROLE_CNT };
 
 struct demo {
 	struct demo_opts opts;
 	struct demo_shared *sh;
+	struct demo_journal journal;
 	int listen_fd[DEMO_CAUSE_CNT], upstream_fd;
 	pid_t parent; /* of all, in a session of its own; leads the group of the others */
 };
-
-/* Whether syncs there reach a disk: not in a tmpfs, and they take some time. */
-static bool syncs_wait(int fd)
-{
-	struct statfs fs;
-	if (fstatfs(fd, &fs) < 0 || fs.f_type == TMPFS_MAGIC)
-		return false;
-	cc_ns t0 = demo_now();
-	return demo_journal_write(fd, 0) && fsync(fd) == 0 && demo_now() - t0 >= CC_US(50);
-}
-
-/* The first place whose syncs really wait. The file is unlinked at once: nothing can be left. */
-static void open_journal(struct demo_shared *sh)
-{
-	const char *dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp", "." };
-	sh->file_fd = -1;
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		char path[4096];
-		if (!dirs[i] || snprintf(path, sizeof(path), "%s/cart.journal.XXXXXX", dirs[i]) >=
-					(int)sizeof(path))
-			continue;
-		int fd = mkostemp(path, O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		unlink(path);
-		if (syncs_wait(fd)) {
-			sh->file_fd = fd;
-			return;
-		}
-		close(fd);
-	}
-}
 
 static int last_cpu(void)
 {
@@ -192,19 +158,21 @@ static int start_parent(struct demo *d)
 	return 0;
 }
 
-static int start_all(struct demo *d, struct cc_err *err)
+static enum cli_exit start_all(struct demo *d)
 {
-	const char *what = "cannot listen on 127.0.0.1";
 	int rc = open_ports(d);
-	if (!rc) {
-		open_journal(d->sh);
-		d->sh->cpu = last_cpu();
-		what = "cannot start its processes";
-		rc = start_parent(d);
-	}
 	if (rc)
-		snprintf(err->msg, sizeof(err->msg), "%s: %s", what, strerror(-rc));
-	return rc;
+		return cli_fail(CLI_FAILED, "demo: cannot listen on 127.0.0.1: %s", strerror(-rc));
+	demo_journal_open(&d->journal);
+	d->sh->journal = d->journal;
+	if (d->journal.fd < 0)
+		fprintf(stderr, "criticast: demo: no directory here whose syncs wait for a disk, "
+				"so what needs one is left out: set TMPDIR to one that does\n");
+	d->sh->cpu = last_cpu();
+	rc = start_parent(d);
+	if (rc)
+		return cli_fail(CLI_FAILED, "demo: cannot start its processes: %s", strerror(-rc));
+	return CLI_OK;
 }
 
 static void close_parent_fds(struct demo *d)
@@ -219,32 +187,29 @@ static void close_parent_fds(struct demo *d)
 	d->upstream_fd = -1;
 }
 
-int demo_start(const struct demo_opts *o, struct cc_err *err, struct demo **ret)
+enum cli_exit demo_start(const struct demo_opts *o, struct demo **ret)
 {
 	struct demo *d = calloc(1, sizeof(*d));
-	if (!d) {
-		snprintf(err->msg, sizeof(err->msg), "out of memory");
-		return -ENOMEM;
+	void *sh = !d ? MAP_FAILED
+		      : mmap(NULL, sizeof(*d->sh), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (sh == MAP_FAILED) {
+		free(d);
+		return cli_fail(CLI_FAILED, "demo: out of memory");
 	}
 	d->opts = *o;
+	d->sh = sh;
 	d->upstream_fd = -1;
+	d->journal.fd = -1;
 	memset(d->listen_fd, 0xff, sizeof(d->listen_fd));
-	d->sh = mmap(NULL, sizeof(*d->sh), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int rc = d->sh == MAP_FAILED ? -ENOMEM : 0;
-	if (rc < 0) {
-		snprintf(err->msg, sizeof(err->msg), "out of memory");
-		free(d);
-		return rc;
-	}
-	rc = start_all(d, err);
+	enum cli_exit code = start_all(d);
 	close_parent_fds(d);
-	if (rc < 0) {
+	if (code) {
 		demo_stop(d);
-		return rc;
+		return code;
 	}
 	*ret = d;
-	return 0;
+	return CLI_OK;
 }
 
 void demo_stop(struct demo *d)
@@ -255,8 +220,7 @@ void demo_stop(struct demo *d)
 		kill(d->parent, SIGKILL); /* and so all others */
 		waitpid(d->parent, NULL, 0);
 	}
-	if (d->sh->file_fd >= 0)
-		close(d->sh->file_fd);
+	demo_journal_close(&d->journal);
 	munmap(d->sh, sizeof(*d->sh));
 	free(d);
 }

@@ -5,6 +5,7 @@
 #ifndef CC_DEMO_PROC_H
 #define CC_DEMO_PROC_H
 
+#include "cli.h"
 #include "demo_log.h"
 
 struct demo_opts {
@@ -15,8 +16,8 @@ struct demo_opts {
 struct demo;
 
 /* Starts all processes; the load waits for demo_go(). Call it while this process has one thread.
- * Returns 0 or -errno with @err set; caller owns *ret. */
-CC_NODISCARD int demo_start(const struct demo_opts *o, struct cc_err *err, struct demo **ret);
+ * Tells the user what failed, or what this machine cannot show; caller owns *ret. */
+CC_NODISCARD enum cli_exit demo_start(const struct demo_opts *o, struct demo **ret);
 void demo_stop(struct demo *d); /* ends the processes; NULL is a no-op */
 
 void demo_go(struct demo *d);

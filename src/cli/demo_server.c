@@ -87,6 +87,8 @@ static void *accept_connections(void *arg)
 _Noreturn void demo_server_run(struct demo_shared *sh, const int *listen_fds)
 {
 	struct demo_port ports[DEMO_CAUSE_CNT];
+	if (sh->journal.fd >= 0 && demo_journal_use(&sh->journal))
+		_exit(1);
 	for (int i = 0; i < DEMO_CAUSE_CNT; i++) {
 		ports[i] = (struct demo_port){ .sh = sh, .listen_fd = listen_fds[i], .cause = i };
 		void *(*fn)(void *) = demo_services[i].handle ? accept_connections

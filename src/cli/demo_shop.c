@@ -41,10 +41,9 @@ static void held(const struct demo_conn *c, const struct demo_usage *from,
 /* Each part by itself, as naive code does, until the disk was waited for long enough to be felt. */
 static DEMO_SITE bool journal_sync(struct demo_conn *c)
 {
-	off_t at = (off_t)c->cause * DEMO_JOURNAL_BYTES;
 	struct demo_usage begun = demo_meter_read(&c->meter), now;
 	do {
-		if (!demo_journal_write(c->sh->file_fd, at) || fsync(c->sh->file_fd) < 0)
+		if (!demo_journal_sync(&c->sh->journal))
 			return false;
 		now = demo_meter_read(&c->meter);
 	} while (demo_off_ns(&begun, &now) < CC_MS(8));
@@ -156,7 +155,7 @@ static DEMO_SITE bool page_render(struct demo_conn *c, const struct demo_msg *m,
 static void sync_begin(struct demo_conn *c)
 {
 	(void)c;
-	sched_setscheduler(0, SCHED_RR, &(struct sched_param){ .sched_priority = 1 });
+	demo_run_at_once(true);
 }
 
 /* On the CPU that the hog has, and nicer than it. */
