@@ -6,8 +6,10 @@
 
 #include "identity.h"
 
-static int add_seg(struct finder *f, struct ident_seg s)
+/* A damaged record can say that a task had the request before it began: only [@from, ..) counts. */
+static int push_seg(struct finder *f, struct ident_seg s, cc_ns from)
 {
+	s.lo = CC_MAX(s.lo, from);
 	if (s.lo >= s.hi)
 		return 0;
 	if (vec_reserve(&f->e->mem, &f->e->segs, f->e->segs.cnt + 1))
@@ -15,6 +17,8 @@ static int add_seg(struct finder *f, struct ident_seg s)
 	f->e->segs.p[f->e->segs.cnt++] = s;
 	return 0;
 }
+
+static int add_seg(struct finder *f, struct ident_seg s) { return push_seg(f, s, f->first); }
 
 /* The time of the tasks on @c up to now, and on to the one that touched the request. */
 static int follow(struct finder *f, const struct chain *c)
@@ -337,6 +341,6 @@ int identity_find(struct engine *e, struct req *r)
 	t = q->recv_tid ? tasks_find(&e->tasks, q->recv_tid, first) : NULL;
 	if (t)
 		arrival.task = index_of(&f, t);
-	err = add_seg(&f, arrival);
+	err = push_seg(&f, arrival, r->pub.start);
 	return err ? err : identity_keep(e, r, first_seg);
 }
