@@ -97,6 +97,14 @@ struct engine_target {
 };
 bool engine_target_at(const struct engine *e, size_t i, struct engine_target *ret);
 
+/* When events were lost, in order of the records; false: no more. */
+bool engine_loss_at(const struct engine *e, size_t i, cc_ns *ret_from, cc_ns *ret_to);
+
+/* What task @tid is in right before @at, and since when (not before tracing, unless *ret_seeded).
+ * False: not known. */
+bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_class *ret_cls,
+		     cc_ns *ret_since, bool *ret_seeded);
+
 /* Host text and notes (CC_NAME_HOST, CC_NAME_NOTE), NUL-terminated; NULL: no more. */
 const char *engine_host(const struct engine *e);
 const char *engine_note_at(const struct engine *e, size_t i);

@@ -141,6 +141,34 @@ const char *engine_note_at(const struct engine *e, size_t i)
 	return i < n->notes.cnt ? n->text.p + n->texts.p[n->notes.p[i]].off : NULL;
 }
 
+bool engine_loss_at(const struct engine *e, size_t i, cc_ns *ret_from, cc_ns *ret_to)
+{
+	if (i >= e->losses.cnt)
+		return false;
+	*ret_from = e->losses.p[i].from;
+	*ret_to = e->losses.p[i].to;
+	return true;
+}
+
+bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_class *ret_cls,
+		     cc_ns *ret_since, bool *ret_seeded)
+{
+	const struct task *t = at ? tasks_find(&e->tasks, tid, at) : NULL;
+	struct tl_piece tp;
+
+	if (!t)
+		return false;
+	task_piece(t, &e->tasks, at, false, &tp);
+	if (tp.kind != TL_RUN && tp.kind != TL_RUNQ && tp.kind != TL_BLOCKED)
+		return false;
+	*ret_cls = tp.kind == TL_RUN    ? WAIT_CPU
+		   : tp.kind == TL_RUNQ ? WAIT_RUNQ
+					: engine_classify(e, t, tp.ep).cls;
+	*ret_since = tp.start;
+	*ret_seeded = tp.start < e->stats.first_ns;
+	return true;
+}
+
 static unsigned int group_of(const struct engine *e, const struct task *t,
 			     const struct tl_piece *tp)
 {

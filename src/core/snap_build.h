@@ -11,6 +11,8 @@
 #define SNAP_THREADS 256
 #define SNAP_WAITS 500
 #define SNAP_SLICES 60
+#define SNAP_PORTS 64
+#define SNAP_OUTSIDE 64
 
 struct snap_build {
 	const struct engine *e;
@@ -28,11 +30,17 @@ struct snap_build {
 /* Requests of the window into done, match, flight, sorted; percentiles and shares into s. */
 CC_NODISCARD int snap_collect(struct snap_build *b);
 
+/* ports[]; before snap_rows(), which keeps their requests among the rows. */
+CC_NODISCARD int snap_ports(struct snap_build *b);
+
 /* requests[] and pieces[]. */
 CC_NODISCARD int snap_rows(struct snap_build *b);
 
 /* threads[]. */
 CC_NODISCARD int snap_threads(struct snap_build *b);
+
+/* outside[]. */
+CC_NODISCARD int snap_outside(struct snap_build *b);
 
 /* Dominant and root with places by name: callers of one function are one place. */
 void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_dominant *dominant,

@@ -13,7 +13,7 @@
 struct ranked {
 	const struct cc_request *r;
 	uint64_t key; /* the larger comes first */
-	bool pinned;  /* the selected one: kept when rows are cut */
+	bool pinned;  /* the selected one and those of ports: kept when rows are cut */
 };
 
 static uint64_t sort_key(const struct cc_request *r, enum snap_sort sort)
@@ -54,6 +54,8 @@ static void rank(struct snap_build *b, const struct cc_request *r, struct ranked
 				.key = b->q->ascending ? UINT64_MAX - key : key,
 				.pinned = b->q->selected.kind != CC_REQID_NONE &&
 					  cc_reqid_eq(r->id, b->q->selected) };
+	for (uint32_t i = 0; i < b->s->port_cnt; i++)
+		ret->pinned |= cc_reqid_eq(r->id, b->s->ports[i].slow);
 }
 
 /* Requests in flight are rows when they are slow already: a hang must show, a flood of young ones
@@ -63,13 +65,13 @@ static bool is_slow_already(const struct snap_build *b, const struct cc_request 
 	return b->q->all_in_flight || !b->sorted.cnt || request_latency(r) >= b->s->p99_ns;
 }
 
-/* Rows in order, cut to what the query wants; the selected one takes the last place then. */
+/* Rows in order, cut to what the query wants; those to be kept take the last places then. */
 static struct ranked *rank_all(struct snap_build *b, uint32_t *ret_cnt)
 {
 	uint32_t max = b->q->max_rows ? b->q->max_rows : SNAP_ROWS, cnt = 0;
 	const struct cc_request *sel = labels_request(&b->labels, b->q->selected);
-	struct ranked *all = malloc(((size_t)b->match.cnt + b->flight.cnt + 1) * sizeof(*all)),
-		      pin = { 0 };
+	struct ranked *all = malloc(((size_t)b->match.cnt + b->flight.cnt + 1) * sizeof(*all));
+	bool known = false;
 
 	if (!all)
 		return NULL;
@@ -79,21 +81,20 @@ static struct ranked *rank_all(struct snap_build *b, uint32_t *ret_cnt)
 		if (is_slow_already(b, b->flight.p[i]) || b->flight.p[i] == sel)
 			rank(b, b->flight.p[i], &all[cnt++]);
 	}
-	for (uint32_t i = 0; i < cnt; i++) {
-		if (all[i].pinned)
-			pin = all[i];
-	}
-	if (sel && !pin.r) /* out of the window or the filter: stays */
+	for (uint32_t i = 0; i < cnt; i++)
+		known |= all[i].r == sel;
+	if (sel && !known) /* out of the window or the filter: stays */
 		rank(b, sel, &all[cnt++]);
 	qsort(all, cnt, sizeof(*all), by_rank);
-	bool cut = false;
+	uint32_t last = max;
 
-	for (uint32_t i = max; i < cnt; i++) {
-		if (all[i].pinned && max)
-			all[max - 1] = all[i];
-		cut = true;
+	for (uint32_t i = cnt; i-- > max;) {
+		while (all[i].pinned && last && all[last - 1].pinned)
+			last--;
+		if (all[i].pinned && last)
+			all[--last] = all[i];
 	}
-	*ret_cnt = cut ? max : cnt;
+	*ret_cnt = CC_MIN(cnt, max);
 	return all;
 }
 

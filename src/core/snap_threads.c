@@ -58,6 +58,19 @@ static int count_requests(struct snap_build *b, struct map *per_tid)
 	return 0;
 }
 
+static void show_now(const struct snap_build *b, struct snap_thread *t)
+{
+	enum wait_class cls;
+	cc_ns since;
+	bool seeded;
+
+	if (!engine_task_now(b->e, t->task.tid, b->hi, &cls, &since, &seeded) || since >= b->hi)
+		return;
+	t->now_cls = (uint8_t)cls;
+	t->now_ns = b->hi - since;
+	t->now_seeded = seeded;
+}
+
 int snap_threads(struct snap_build *b)
 {
 	VEC(struct snap_thread) rows = { 0 };
@@ -79,6 +92,7 @@ int snap_threads(struct snap_build *b)
 					     .flags = t.flags,
 					     .requests = map_get(&per_tid, t.tid) };
 		engine_task_mix(b->e, t.tid, b->lo, b->hi, row->mix);
+		show_now(b, row);
 	}
 	map_done(mem, &per_tid);
 	if (err) {

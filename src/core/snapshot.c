@@ -23,6 +23,9 @@ void snapshot_free(struct snapshot *s)
 	free((void *)s->blame);
 	free((void *)s->slow);
 	free((void *)s->threads);
+	free((void *)s->ports);
+	free((void *)s->losses);
+	free((void *)s->outside);
 	free((void *)s->strings);
 	free(s);
 }
@@ -104,6 +107,35 @@ static void set_window(struct snap_build *b)
 		b->lo = b->hi - b->q->window_ns;
 	s->now_ns = b->hi;
 	s->window_ns = b->hi - b->lo;
+}
+
+/* Spans less than this apart are shown as one. */
+#define LOSS_GAP CC_S(1)
+
+static int show_losses(struct snap_build *b)
+{
+	struct snap_loss next;
+	uint32_t cnt = 0, out = 0;
+
+	while (engine_loss_at(b->e, cnt, &next.from, &next.to))
+		cnt++;
+	struct snap_loss *all = calloc((size_t)cnt + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cnt && engine_loss_at(b->e, i, &next.from, &next.to); i++) {
+		struct snap_loss *last = out ? &all[out - 1] : NULL;
+
+		if (last && next.from <= last->to + LOSS_GAP && next.to + LOSS_GAP >= last->from) {
+			last->from = CC_MIN(last->from, next.from);
+			last->to = CC_MAX(last->to, next.to);
+		} else {
+			all[out++] = next;
+		}
+	}
+	b->s->losses = all;
+	b->s->loss_cnt = out;
+	return 0;
 }
 
 /* ---- many requests ---- */
@@ -223,8 +255,8 @@ static int build(struct snap_build *b)
 	if (b->q->status)
 		b->s->runtime.status = strpool_add(&n->pool, b->q->status, strlen(b->q->status));
 	if ((err = show_targets(b)) || (err = show_notes(b)) || (err = snap_collect(b)) ||
-	    (err = snap_rows(b)) || (err = show_waits(b)) || (err = show_slow(b, &slow)) ||
-	    (err = snap_threads(b)))
+	    (err = snap_ports(b)) || (err = snap_rows(b)) || (err = show_waits(b)) || (err = show_slow(b, &slow)) ||
+	    (err = snap_threads(b)) || (err = snap_outside(b)) || (err = show_losses(b)))
 		return err;
 	b->s->pieces = take_ptr(b->pieces.p);
 	b->s->piece_cnt = b->pieces.cnt;

@@ -7,6 +7,8 @@
 #include "engine.h"
 #include "path.h"
 
+#define SNAP_PROBES 40
+
 typedef uint32_t cc_str; /* a string of this snapshot: snapshot_str(); 0 is "" */
 
 struct filter; /* filter.h: a parsed filter */
@@ -30,6 +32,7 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 	bool all_in_flight;  /* rows of all requests in flight, not only of those beyond the p99 */
 	int32_t tz_off_s;    /* the user's zone: local time - UTC, for at= in the filter */
 	uint32_t max_pieces; /* of all rows together; 0: 65536 */
+	bool by_port; /* ports[] too: one slow request of each is among the rows */
 };
 
 struct snap_task {
@@ -105,10 +108,37 @@ struct snap_slow_typical { /* class by class, mean ns per request */
 	uint8_t cls;
 	cc_ns slow_ns, typical_ns;
 };
+struct snap_port { /* requests by the local port they came to */
+	uint16_t port; /* 0: all others (unix sockets) */
+	cc_str kind;   /* "nginx:8080" */
+	uint32_t requests;
+	cc_ns p50_ns, p99_ns;
+	struct cc_reqid slow; /* the slowest of the kind that most of its slow ones are of */
+};
+struct snap_loss { /* events were lost in [from, to] */
+	cc_ns from, to;
+};
+struct snap_outside { /* a task outside that had the CPU while threads of targets queued for it */
+	struct snap_task task;
+	cc_ns delay_ns; /* of finished requests of the window */
+	uint32_t requests, threads;
+};
+struct snap_probe { /* a program in the kernel */
+	char name[32], place[40];
+	bool attached;
+	uint64_t runs, ns, skipped; /* runs and ns are 0 unless the kernel counts them */
+};
+struct snap_unwind { /* what became of stacks: see resolver.h */
+	uint64_t user, user_full, cut, no_map, no_cfi, bad, guessed, unclaimed, procs, bytes;
+	bool known, kernel_hidden;
+};
 struct snap_thread {
 	struct snap_task task;
 	uint32_t flags; /* CC_TF_* */
 	uint32_t requests;
+	uint8_t now_cls;  /* what it is in at the end of the window: enum wait_class */
+	cc_ns now_ns;     /* for so long; 0: not known */
+	bool now_seeded;  /* began before tracing did */
 	cc_ns mix[9];      /* by WAIT_GROUPS, over the window */
 	uint8_t strip[60]; /* index in WAIT_GROUPS + 1 of what filled most of that slice; 0 none */
 };
@@ -143,11 +173,14 @@ struct snapshot {
 	uint32_t stack_cnt, frame_cnt;
 	const struct snap_stack *stacks;
 	const struct snap_frame *frames;
-	uint32_t wait_cnt, blame_cnt, slow_cnt, thread_cnt;
+	uint32_t wait_cnt, blame_cnt, slow_cnt, thread_cnt, port_cnt, loss_cnt, outside_cnt;
 	const struct snap_wait *waits;
 	const struct snap_blame *blame;
 	const struct snap_slow_typical *slow;
 	const struct snap_thread *threads;
+	const struct snap_port *ports; /* the largest p99 first */
+	const struct snap_loss *losses; /* by time; close ones are one */
+	const struct snap_outside *outside; /* the largest delay first */
 
 	const char *strings; /* use snapshot_str() */
 	uint32_t string_bytes;
@@ -157,6 +190,13 @@ struct snapshot {
 		double cpu_share;
 		uint64_t rss_bytes;
 		double ring_fill; /* 0..1 */
+		cc_ns lag_ns; /* the stream's end is so far behind the clock; 0: it keeps up */
+		cc_ns slowed_ns; /* refreshes come only this often: the host is busy; 0: no */
+		cc_ns kept_ns;   /* of the stream, in memory, to go back to and to save */
+		uint64_t kept_bytes;
+		struct snap_unwind unwind;
+		uint32_t probe_cnt;
+		struct snap_probe probe[SNAP_PROBES];
 		bool live;        /* not of a file: only then JSON tells what tracing costs */
 		bool paused, ended, target_gone;
 		cc_str status; /* "pid 4242 exited 12:06:02" or "" */
