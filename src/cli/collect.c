@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect.h"
+#include "digest.h"
 #include "history.h"
 #include "resolver.h"
 #include "trace.h"
@@ -180,6 +181,33 @@ int32_t collect_zone_offset(const struct engine *e)
 	time_t sec = (time_t)(((int64_t)st->last_ns + st->realtime_off_ns) / (int64_t)CC_S(1));
 	struct tm tm;
 	return localtime_r(&sec, &tm) ? (int32_t)tm.tm_gmtoff : 0;
+}
+
+#define SPAN_PIECES 20000 /* a thread's time is shown for as long as that many tell it */
+#define SPAN_MAX CC_S(10)
+
+int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *ret)
+{
+	*ret = (struct cc_request){
+		.id = { .id = tid, .kind = CC_REQID_TID }, .end = to, .tid = tid, .recv_tid = tid
+	};
+	struct engine_task t;
+	if (!engine_task(c->engine, tid, to, &t))
+		return -ESRCH;
+	ret->tgid = t.tgid;
+	cc_ns first = CC_MAX(engine_stats(c->engine)->first_ns, t.born);
+	for (cc_ns span = SPAN_MAX;; span /= 4) {
+		size_t cnt = 0;
+		ret->start = CC_MAX(to > span ? to - span : 0, first);
+		int err = engine_walk(c->engine, tid, ret->start, to, &ret->path, &cnt);
+		ret->path_cnt = (uint32_t)cnt;
+		ret->path_ok = !err;
+		if (err || cnt <= SPAN_PIECES || span < CC_MS(1)) {
+			request_digest(ret);
+			return err;
+		}
+		free(take_ptr(ret->path));
+	}
 }
 
 int collect_snapshot(struct collect *c, const struct cc_query *query, struct snapshot **ret)

@@ -62,6 +62,10 @@ const struct engine *collect_engine(const struct collect *c);
 /* Local time - UTC in seconds at the end of what @e knows: for at= in filters. */
 int32_t collect_zone_offset(const struct engine *e);
 
+/* What thread @tid did in the seconds up to @to, as if it were a request, for cc_query.span. 0,
+ * -ESRCH: not known, -EINVAL: no time of it, -ENOMEM. The caller frees ret->path. */
+CC_NODISCARD int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *ret);
+
 /* A snapshot with `runtime` and the zone filled in. Returns 0 or -ENOMEM; caller owns *ret. */
 CC_NODISCARD int collect_snapshot(struct collect *c, const struct cc_query *q,
 				  struct snapshot **ret);

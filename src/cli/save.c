@@ -39,6 +39,7 @@ static int picture(const struct save_job *j, struct collect *c, const struct cc_
 		   struct snapshot **ret)
 {
 	struct cc_query q = *view;
+	q.by_port = false;
 	q.max_rows = SAVE_ROWS;
 	q.max_pieces = UINT32_MAX;
 	if (j->what.what != TUI_SAVE_FILTERED)

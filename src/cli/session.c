@@ -73,7 +73,11 @@ static int publish(struct session *s)
 			 strerror(s->err ? -s->err : -broken));
 		q.status = status;
 	}
+	struct cc_request span = { 0 };
+	if (s->cmd.span_tid && !collect_span(s->collect, s->cmd.span_tid, s->cmd.span_ns, &span))
+		q.span = &span;
 	int err = collect_snapshot(s->collect, &q, &snap);
+	free(span.path);
 	if (err)
 		return err;
 	snap->runtime.live = !s->replay_path && !s->ended;
@@ -181,6 +185,8 @@ static void apply_query(struct session *s, const struct tui_cmd *c)
 	s->query.group = c->group;
 	s->query.root_causes = c->root_causes;
 	s->query.selected = c->selected;
+	s->query.also = c->also;
+	s->query.by_port = c->by_port;
 	s->query.view_ns = c->paused ? c->view_ns : 0;
 }
 

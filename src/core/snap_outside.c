@@ -31,10 +31,11 @@ static int add(struct snap_build *b, delayers *v, struct map *index, const struc
 	uint32_t at = map_get(index, p->occupant_tid);
 
 	if (!at) {
-		if (vec_reserve(mem, v, v->cnt + 1) || map_put(mem, index, p->occupant_tid, v->cnt + 1))
+		if (vec_reserve(mem, v, v->cnt + 1) ||
+		    map_put(mem, index, p->occupant_tid, v->cnt + 1))
 			return -ENOMEM;
-		v->p[v->cnt++] = (struct delayer){ .tid = p->occupant_tid,
-						   .tgid = p->occupant_tgid };
+		v->p[v->cnt++] =
+			(struct delayer){ .tid = p->occupant_tid, .tgid = p->occupant_tgid };
 		at = v->cnt;
 	}
 	struct delayer *d = &v->p[at - 1];
@@ -71,8 +72,8 @@ int snap_outside(struct snap_build *b)
 		for (uint32_t k = 0; r->path_ok && k < r->path_cnt && !err; k++) {
 			const struct cc_piece *p = &r->path[k];
 
-			if (!p->depth && p->cls == WAIT_RUNQ && p->occupant_tid && p->occupant_tgid != p->tgid &&
-			    !is_target(b, p->occupant_tgid))
+			if (!p->depth && p->cls == WAIT_RUNQ && p->occupant_tid &&
+			    p->occupant_tgid != p->tgid && !is_target(b, p->occupant_tgid))
 				err = add(b, &v, &index, r, p);
 		}
 	}

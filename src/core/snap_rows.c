@@ -46,14 +46,19 @@ static int by_rank(const void *pa, const void *pb)
 	return a->r->id.ordinal < b->r->id.ordinal ? -1 : a->r->id.ordinal > b->r->id.ordinal;
 }
 
+static bool is_asked_for(const struct cc_query *q, struct cc_reqid id)
+{
+	return (q->selected.kind != CC_REQID_NONE && cc_reqid_eq(id, q->selected)) ||
+	       (q->also.kind != CC_REQID_NONE && cc_reqid_eq(id, q->also));
+}
+
 static void rank(struct snap_build *b, const struct cc_request *r, struct ranked *ret)
 {
 	uint64_t key = sort_key(r, b->q->sort);
 
 	*ret = (struct ranked){ .r = r,
 				.key = b->q->ascending ? UINT64_MAX - key : key,
-				.pinned = b->q->selected.kind != CC_REQID_NONE &&
-					  cc_reqid_eq(r->id, b->q->selected) };
+				.pinned = is_asked_for(b->q, r->id) };
 	for (uint32_t i = 0; i < b->s->port_cnt; i++)
 		ret->pinned |= cc_reqid_eq(r->id, b->s->ports[i].slow);
 }
@@ -69,22 +74,27 @@ static bool is_slow_already(const struct snap_build *b, const struct cc_request 
 static struct ranked *rank_all(struct snap_build *b, uint32_t *ret_cnt)
 {
 	uint32_t max = b->q->max_rows ? b->q->max_rows : SNAP_ROWS, cnt = 0;
-	const struct cc_request *sel = labels_request(&b->labels, b->q->selected);
-	struct ranked *all = malloc(((size_t)b->match.cnt + b->flight.cnt + 1) * sizeof(*all));
-	bool known = false;
+	const struct cc_request *sel[] = { labels_request(&b->labels, b->q->selected),
+					   labels_request(&b->labels, b->q->also) };
+	bool known[ARRAY_SIZE(sel)] = { false, sel[0] == sel[1] };
+	struct ranked *all = malloc(((size_t)b->match.cnt + b->flight.cnt + 2) * sizeof(*all));
 
 	if (!all)
 		return NULL;
 	for (uint32_t i = 0; i < b->match.cnt; i++)
 		rank(b, b->match.p[i], &all[cnt++]);
 	for (uint32_t i = 0; i < b->flight.cnt; i++) {
-		if (is_slow_already(b, b->flight.p[i]) || b->flight.p[i] == sel)
+		if (is_slow_already(b, b->flight.p[i]) || is_asked_for(b->q, b->flight.p[i]->id))
 			rank(b, b->flight.p[i], &all[cnt++]);
 	}
-	for (uint32_t i = 0; i < cnt; i++)
-		known |= all[i].r == sel;
-	if (sel && !known) /* out of the window or the filter: stays */
-		rank(b, sel, &all[cnt++]);
+	for (uint32_t i = 0; i < cnt; i++) {
+		known[0] |= all[i].r == sel[0];
+		known[1] |= all[i].r == sel[1];
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(sel); k++) {
+		if (sel[k] && !known[k]) /* out of the window or the filter: stays */
+			rank(b, sel[k], &all[cnt++]);
+	}
 	qsort(all, cnt, sizeof(*all), by_rank);
 	uint32_t last = max;
 
@@ -213,7 +223,7 @@ int snap_rows(struct snap_build *b)
 {
 	uint32_t cnt = 0;
 	struct ranked *all = rank_all(b, &cnt);
-	struct snap_request *rows = all ? calloc((size_t)cnt + 1, sizeof(*rows)) : NULL;
+	struct snap_request *rows = all ? calloc((size_t)cnt + 2, sizeof(*rows)) : NULL;
 	int err = rows ? 0 : -ENOMEM;
 
 	/* the selected one first: its path is there whatever the others need */
@@ -224,6 +234,10 @@ int snap_rows(struct snap_build *b)
 		}
 	}
 	free(all);
+	if (!err && b->q->span) {
+		err = show_request(b, b->q->span, &rows[cnt++]);
+		b->s->has_span = true;
+	}
 	if (err) {
 		free(rows);
 		return err;

@@ -255,8 +255,9 @@ static int build(struct snap_build *b)
 	if (b->q->status)
 		b->s->runtime.status = strpool_add(&n->pool, b->q->status, strlen(b->q->status));
 	if ((err = show_targets(b)) || (err = show_notes(b)) || (err = snap_collect(b)) ||
-	    (err = snap_ports(b)) || (err = snap_rows(b)) || (err = show_waits(b)) || (err = show_slow(b, &slow)) ||
-	    (err = snap_threads(b)) || (err = snap_outside(b)) || (err = show_losses(b)))
+	    (err = snap_ports(b)) || (err = snap_rows(b)) || (err = show_waits(b)) ||
+	    (err = show_slow(b, &slow)) || (err = snap_threads(b)) || (err = snap_outside(b)) ||
+	    (err = show_losses(b)))
 		return err;
 	b->s->pieces = take_ptr(b->pieces.p);
 	b->s->piece_cnt = b->pieces.cnt;

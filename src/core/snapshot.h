@@ -24,15 +24,17 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 	enum snap_sort sort;
 	bool ascending;
 	enum snap_group group;
-	bool root_causes;         /* waits: by the deepest partition, not depth 0 */
-	uint32_t max_rows;        /* 0: 500 */
-	struct cc_reqid selected; /* kept among the rows when it is still known */
-	struct cc_reqid only;     /* nothing but this request (request_is()); kind NONE: all */
-	uint8_t min_confidence;   /* pieces below it count as unknown in waits */
+	bool root_causes;              /* waits: by the deepest partition, not depth 0 */
+	uint32_t max_rows;             /* 0: 500 */
+	struct cc_reqid selected;      /* kept among the rows when it is still known */
+	struct cc_reqid also;          /* the same */
+	const struct cc_request *span; /* a row besides these, the last one; borrowed. NULL: none */
+	struct cc_reqid only;          /* nothing but this request (request_is()); kind NONE: all */
+	uint8_t min_confidence;        /* pieces below it count as unknown in waits */
 	bool all_in_flight;  /* rows of all requests in flight, not only of those beyond the p99 */
 	int32_t tz_off_s;    /* the user's zone: local time - UTC, for at= in the filter */
 	uint32_t max_pieces; /* of all rows together; 0: 65536 */
-	bool by_port; /* ports[] too: one slow request of each is among the rows */
+	bool by_port;        /* ports[] too: one slow request of each is among the rows */
 };
 
 struct snap_task {
@@ -108,7 +110,7 @@ struct snap_slow_typical { /* class by class, mean ns per request */
 	uint8_t cls;
 	cc_ns slow_ns, typical_ns;
 };
-struct snap_port { /* requests by the local port they came to */
+struct snap_port {     /* requests by the local port they came to */
 	uint16_t port; /* 0: all others (unix sockets) */
 	cc_str kind;   /* "nginx:8080" */
 	uint32_t requests;
@@ -136,9 +138,9 @@ struct snap_thread {
 	struct snap_task task;
 	uint32_t flags; /* CC_TF_* */
 	uint32_t requests;
-	uint8_t now_cls;  /* what it is in at the end of the window: enum wait_class */
-	cc_ns now_ns;     /* for so long; 0: not known */
-	bool now_seeded;  /* began before tracing did */
+	uint8_t now_cls;   /* what it is in at the end of the window: enum wait_class */
+	cc_ns now_ns;      /* for so long; 0: not known */
+	bool now_seeded;   /* began before tracing did */
 	cc_ns mix[9];      /* by WAIT_GROUPS, over the window */
 	uint8_t strip[60]; /* index in WAIT_GROUPS + 1 of what filled most of that slice; 0 none */
 };
@@ -168,6 +170,7 @@ struct snapshot {
 
 	uint32_t request_cnt;
 	const struct snap_request *requests; /* rows, in the query's order */
+	bool has_span;                       /* the last row is the query's span: no request */
 	uint32_t piece_cnt;
 	const struct snap_piece *pieces;
 	uint32_t stack_cnt, frame_cnt;
@@ -178,8 +181,8 @@ struct snapshot {
 	const struct snap_blame *blame;
 	const struct snap_slow_typical *slow;
 	const struct snap_thread *threads;
-	const struct snap_port *ports; /* the largest p99 first */
-	const struct snap_loss *losses; /* by time; close ones are one */
+	const struct snap_port *ports;      /* the largest p99 first */
+	const struct snap_loss *losses;     /* by time; close ones are one */
 	const struct snap_outside *outside; /* the largest delay first */
 
 	const char *strings; /* use snapshot_str() */
@@ -190,14 +193,14 @@ struct snapshot {
 		double cpu_share;
 		uint64_t rss_bytes;
 		double ring_fill; /* 0..1 */
-		cc_ns lag_ns; /* the stream's end is so far behind the clock; 0: it keeps up */
-		cc_ns slowed_ns; /* refreshes come only this often: the host is busy; 0: no */
-		cc_ns kept_ns;   /* of the stream, in memory, to go back to and to save */
+		cc_ns lag_ns;     /* the stream's end is so far behind the clock; 0: it keeps up */
+		cc_ns slowed_ns;  /* refreshes come only this often: the host is busy; 0: no */
+		cc_ns kept_ns;    /* of the stream, in memory, to go back to and to save */
 		uint64_t kept_bytes;
 		struct snap_unwind unwind;
 		uint32_t probe_cnt;
 		struct snap_probe probe[SNAP_PROBES];
-		bool live;        /* not of a file: only then JSON tells what tracing costs */
+		bool live; /* not of a file: only then JSON tells what tracing costs */
 		bool paused, ended, target_gone;
 		cc_str status; /* "pid 4242 exited 12:06:02" or "" */
 	} runtime;

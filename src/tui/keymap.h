@@ -27,72 +27,78 @@ enum screen {
 #define ON_ANYWHERE (ON_ALL | ON(HELP))
 
 /* id, group, screens, keys (up to 5), help. A key means one thing per screen (tested). */
-#define KEYMAP(X)                                                                                 \
-	X(UP, MOVE, ON_ANYWHERE, "one row up", 'k', TK_UP)                                        \
-	X(DOWN, MOVE, ON_ANYWHERE, "one row down", 'j', TK_DOWN)                                  \
-	X(PAGE_UP, MOVE, ON_ANYWHERE, "one page up", TK_PGUP, TK_CTRL('b'))                       \
-	X(PAGE_DOWN, MOVE, ON_ANYWHERE, "one page down", TK_PGDN, TK_CTRL('f'))                   \
-	X(HALF_UP, MOVE, ON_ANYWHERE, "half a page up", TK_CTRL('u'))                             \
-	X(HALF_DOWN, MOVE, ON_ANYWHERE, "half a page down", TK_CTRL('d'))                         \
-	X(TOP, MOVE, ON_ANYWHERE, "first row", 'g', TK_HOME)                                      \
-	X(BOTTOM, MOVE, ON_ANYWHERE, "last row", 'G', TK_END)                                     \
-	X(PAN_LEFT, MOVE, ON(STACKS) | ON(PATH), "show what lies left", 'H')                      \
-	X(PAN_RIGHT, MOVE, ON(STACKS) | ON(PATH), "show what lies right", 'L')                    \
-	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH),                          \
-	  "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', TK_RIGHT)           \
-	X(BACK, OPEN, ON_ANYWHERE, "back (never quits)", TK_ESC, TK_LEFT, TK_BACKSPACE)           \
-	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH), "jump to the request that was in the way", 'B') \
-	X(QUIT_BACK, OPEN, ON_ANYWHERE, "back; quits at the top", 'q')                            \
-	X(QUIT, OPEN, ON_ANYWHERE, "quit", 'Q', TK_CTRL('c'), TK_F(10))                           \
-	X(VIEW_REQUESTS, VIEW, ON_ANYWHERE, "Requests, slowest first", '1')                       \
-	X(VIEW_WAITS, VIEW, ON_ANYWHERE, "Waits: where the time of all of them went", '2')        \
-	X(VIEW_THREADS, VIEW, ON_ANYWHERE, "Threads", '3')                                        \
-	X(VIEW_HEALTH, VIEW, ON_ANYWHERE, "Health: losses, cost, what is attached", '4')          \
-	X(NEXT_PANE, VIEW, ON_ALL, "next tab", TK_TAB)                                            \
-	X(PREV_PANE, VIEW, ON_ALL, "previous tab", TK_BACKTAB)                                    \
-	X(PREVIEW, VIEW, ON(REQUESTS) | ON(PATH), "preview or details on and off", 'v')           \
-	X(KERNEL, VIEW, ON(STACKS), "kernel frames on and off", 'K')                              \
-	X(THEME, VIEW, ON_ALL, "next theme", 'T')                                                 \
-	X(REDRAW, VIEW, ON_ANYWHERE, "draw the whole screen again", TK_CTRL('l'))                 \
-	X(HELP, VIEW, ON_ANYWHERE, "this help, on and off", '?', 'h', TK_F(1))                    \
-	X(SEARCH, FIND, ON_SEARCH, "search", '/', TK_F(3))                                        \
-	X(NEXT_MATCH, FIND, ON_SEARCH, "next match", 'n')                                         \
-	X(PREV_MATCH, FIND, ON_SEARCH, "previous match", 'N')                                     \
-	X(FILTER, FIND, ON_TOP, "filter: wait=lock lat>20ms peer=10.0.0.7:51122 !conf=L", '\\',   \
-	  TK_F(4))                                                                                \
-	X(ONLY, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS), "only what this row stands for",    \
-	  'o')                                                                                    \
-	X(EXCLUDE, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS),                                  \
-	  "nothing of what this row stands for", 'x')                                             \
-	X(CLEAR_FILTER, FIND, ON_TOP, "clear the filter", 'c')                                    \
-	X(SORT_MENU, SORT, ON(REQUESTS), "choose the sort column", 's', TK_F(6))                  \
-	X(SORT_PREV, SORT, ON(REQUESTS), "sort by the column before", '<')                        \
-	X(SORT_NEXT, SORT, ON(REQUESTS), "sort by the column after", '>')                         \
-	X(INVERT, SORT, ON(REQUESTS), "turn the order round", 'I')                                \
-	X(FREEZE, SORT, ON(REQUESTS), "keep rows where they are; new ones come last", 'f')        \
-	X(FOLLOW, SORT, ON(REQUESTS), "keep the first row selected", 'F', TK_F(8))                \
-	X(GROUP, SORT, ON(WAITS), "group by class, site, resource, waker, holder, blame", 't',    \
-	  TK_F(5))                                                                                \
-	X(ROOT, SORT, ON(WAITS), "by first wait or by root cause", 'r')                           \
-	X(PAUSE, TIME, ON_ALL, "pause and go on; a live trace keeps recording", ' ', 'p', 'Z')    \
-	X(STEP_BACK, TIME, ON_ALL, "one refresh back", ',')                                       \
-	X(STEP_ON, TIME, ON_ALL, "one refresh on", '.')                                           \
-	X(SEEK_BACK, TIME, ON_ALL, "10 s back", '[')                                              \
-	X(SEEK_ON, TIME, ON_ALL, "10 s on", ']')                                                  \
-	X(LEAP_BACK, TIME, ON_ALL, "1 min back", '{')                                             \
-	X(LEAP_ON, TIME, ON_ALL, "1 min on", '}')                                                 \
-	X(START, TIME, ON_ALL, "to the start", '0')                                               \
-	X(NEWEST, TIME, ON_ALL, "to the end; live: back to now", '$')                             \
-	X(GOTO, TIME, ON_ALL, "go to a time: 12:04:31, +30s, -1m, 50%", 'b')                      \
-	X(SLOWER, TIME, ON_ALL, "replay slower; live: refresh less often", '-')                   \
-	X(FASTER, TIME, ON_ALL, "replay faster; live: refresh more often", '+', '=')              \
-	X(SAVE, SAVE, ON_ALL, "save request, filtered set or window: pprof, trace, text", 'w',    \
-	  TK_F(9))                                                                                \
-	X(COPY, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request's story (OSC 52)", 'y')        \
-	X(COPY_JSON, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request as JSON (OSC 52)", 'Y')   \
-	X(MARK, SAVE, ON(REQUESTS), "mark or unmark the request", 'm', TK_F(7))                   \
-	X(NEXT_MARK, SAVE, ON(REQUESTS), "next marked request", ')')                              \
-	X(PREV_MARK, SAVE, ON(REQUESTS), "previous marked request", '(')                          \
+#define KEYMAP(X)                                                                               \
+	X(UP, MOVE, ON_ANYWHERE, "one row up", 'k', TK_UP)                                      \
+	X(DOWN, MOVE, ON_ANYWHERE, "one row down", 'j', TK_DOWN)                                \
+	X(PAGE_UP, MOVE, ON_ANYWHERE, "one page up", TK_PGUP, TK_CTRL('b'))                     \
+	X(PAGE_DOWN, MOVE, ON_ANYWHERE, "one page down", TK_PGDN, TK_CTRL('f'))                 \
+	X(HALF_UP, MOVE, ON_ANYWHERE, "half a page up", TK_CTRL('u'))                           \
+	X(HALF_DOWN, MOVE, ON_ANYWHERE, "half a page down", TK_CTRL('d'))                       \
+	X(TOP, MOVE, ON_ANYWHERE, "first row", 'g', TK_HOME)                                    \
+	X(BOTTOM, MOVE, ON_ANYWHERE, "last row", 'G', TK_END)                                   \
+	X(PAN_LEFT, MOVE, ON(STACKS) | ON(PATH), "show what lies left", 'H')                    \
+	X(PAN_RIGHT, MOVE, ON(STACKS) | ON(PATH), "show what lies right", 'L')                  \
+	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH),                        \
+	  "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', TK_RIGHT)         \
+	X(BACK, OPEN, ON_ANYWHERE, "back (never quits)", TK_ESC, TK_LEFT, TK_BACKSPACE)         \
+	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH),                                               \
+	  "to the request that was in the way (Esc: back)", 'B')                                \
+	X(ZOOM, OPEN, ON(PATH) | ON(THREADS),                                                   \
+	  "zoom into what is nested here; of a thread: its time as a path", 'z')                \
+	X(QUIT_BACK, OPEN, ON_ANYWHERE, "back; quits at the top", 'q')                          \
+	X(QUIT, OPEN, ON_ANYWHERE, "quit", 'Q', TK_CTRL('c'), TK_F(10))                         \
+	X(VIEW_REQUESTS, VIEW, ON_ANYWHERE, "Requests, slowest first", '1')                     \
+	X(VIEW_WAITS, VIEW, ON_ANYWHERE, "Waits: where the time of all of them went", '2')      \
+	X(VIEW_THREADS, VIEW, ON_ANYWHERE, "Threads", '3')                                      \
+	X(VIEW_HEALTH, VIEW, ON_ANYWHERE, "Health: losses, cost, what is attached", '4')        \
+	X(NEXT_PANE, VIEW, ON_ALL, "next tab", TK_TAB)                                          \
+	X(PREV_PANE, VIEW, ON_ALL, "previous tab", TK_BACKTAB)                                  \
+	X(PREVIEW, VIEW, ON(REQUESTS) | ON(PATH), "preview or details on and off", 'v')         \
+	X(FOLD, VIEW, ON(PATH), "fold short neighbours into one row, on and off", 'e')          \
+	X(KERNEL, VIEW, ON(STACKS), "kernel frames on and off", 'K')                            \
+	X(LINES, VIEW, ON(STACKS), "files and lines on and off", '#')                           \
+	X(THEME, VIEW, ON_ALL, "next theme", 'T')                                               \
+	X(REDRAW, VIEW, ON_ANYWHERE, "draw the whole screen again", TK_CTRL('l'))               \
+	X(HELP, VIEW, ON_ANYWHERE, "this help, on and off", '?', 'h', TK_F(1))                  \
+	X(SEARCH, FIND, ON_SEARCH, "search", '/', TK_F(3))                                      \
+	X(NEXT_MATCH, FIND, ON_SEARCH, "next match", 'n')                                       \
+	X(PREV_MATCH, FIND, ON_SEARCH, "previous match", 'N')                                   \
+	X(FILTER, FIND, ON_TOP, "filter: wait=lock lat>20ms peer=10.0.0.7:51122 !conf=L", '\\', \
+	  TK_F(4))                                                                              \
+	X(ONLY, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS), "only what this row stands for",  \
+	  'o')                                                                                  \
+	X(EXCLUDE, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS),                                \
+	  "nothing of what this row stands for", 'x')                                           \
+	X(CLEAR_FILTER, FIND, ON_TOP, "clear the filter", 'c')                                  \
+	X(SORT_MENU, SORT, ON(REQUESTS), "choose the sort column", 's', TK_F(6))                \
+	X(SORT_PREV, SORT, ON(REQUESTS), "sort by the column before", '<')                      \
+	X(SORT_NEXT, SORT, ON(REQUESTS), "sort by the column after", '>')                       \
+	X(INVERT, SORT, ON(REQUESTS), "turn the order round", 'I')                              \
+	X(FREEZE, SORT, ON(REQUESTS), "keep rows where they are; new ones come last", 'f')      \
+	X(FOLLOW, SORT, ON(REQUESTS), "keep the first row selected", 'F', TK_F(8))              \
+	X(GROUP, SORT, ON(REQUESTS) | ON(WAITS),                                                \
+	  "group: requests by port; waits by class, site, resource, waker, holder, blame", 't', \
+	  TK_F(5))                                                                              \
+	X(ROOT, SORT, ON(WAITS), "by first wait or by root cause", 'r')                         \
+	X(PAUSE, TIME, ON_ALL, "pause and go on; a live trace keeps recording", ' ', 'p', 'Z')  \
+	X(STEP_BACK, TIME, ON_ALL, "one refresh back", ',')                                     \
+	X(STEP_ON, TIME, ON_ALL, "one refresh on", '.')                                         \
+	X(SEEK_BACK, TIME, ON_ALL, "10 s back", '[')                                            \
+	X(SEEK_ON, TIME, ON_ALL, "10 s on", ']')                                                \
+	X(LEAP_BACK, TIME, ON_ALL, "1 min back", '{')                                           \
+	X(LEAP_ON, TIME, ON_ALL, "1 min on", '}')                                               \
+	X(START, TIME, ON_ALL, "to the start", '0')                                             \
+	X(NEWEST, TIME, ON_ALL, "to the end; live: back to now", '$')                           \
+	X(GOTO, TIME, ON_ALL, "go to a time: 12:04:31, +30s, -1m, 50%", 'b')                    \
+	X(SLOWER, TIME, ON_ALL, "replay slower; live: refresh less often", '-')                 \
+	X(FASTER, TIME, ON_ALL, "replay faster; live: refresh more often", '+', '=')            \
+	X(SAVE, SAVE, ON_ALL, "save request, filtered set or window: pprof, trace, text", 'w',  \
+	  TK_F(9))                                                                              \
+	X(COPY, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request's story (OSC 52)", 'y')      \
+	X(COPY_JSON, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request as JSON (OSC 52)", 'Y') \
+	X(MARK, SAVE, ON(REQUESTS), "mark or unmark the request", 'm', TK_F(7))                 \
+	X(NEXT_MARK, SAVE, ON(REQUESTS), "next marked request", ')')                            \
+	X(PREV_MARK, SAVE, ON(REQUESTS), "previous marked request", '(')                        \
 	X(SUSPEND, VIEW, ON_ANYWHERE, "suspend (fg comes back)", TK_CTRL('z'))
 
 #define X(id, ...) ACT_##id,

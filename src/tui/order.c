@@ -79,6 +79,22 @@ static void place_selection(struct ui *ui)
 	pos->row = (int)at;
 }
 
+/* The requests that speak for their ports, in the order of these. */
+static void order_by_port(struct ui *ui)
+{
+	const struct snapshot *s = ui->snap;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < s->port_cnt; i++) {
+		const struct snap_request *r = snapshot_find(s, s->ports[i].slow);
+		if (r && n < ui->order_cap)
+			ui->order[n++] = (uint32_t)(r - s->requests);
+	}
+	ui->order_cnt = n;
+	for (uint32_t i = 0; i < n; i++)
+		if (cc_reqid_eq(s->requests[ui->order[i]].id, ui->want.selected))
+			ui->pos[SCREEN_REQUESTS].row = (int)i;
+}
+
 int ui_order(struct ui *ui, const struct snapshot *old)
 {
 	const struct snapshot *s = ui->snap;
@@ -90,11 +106,16 @@ int ui_order(struct ui *ui, const struct snapshot *old)
 		ui->order = more;
 		ui->order_cap = s->request_cnt + 1;
 	}
+	if (ui_by_port(ui)) {
+		order_by_port(ui);
+		return 0;
+	}
+	uint32_t cnt = s->request_cnt - s->has_span;
 	bool *taken = calloc((size_t)s->request_cnt + 1, sizeof(*taken));
 	if (!taken)
 		return -ENOMEM;
 	uint32_t n = old ? keep_order(ui, old, taken) : 0, fresh = n;
-	for (uint32_t i = 0; i < s->request_cnt; i++)
+	for (uint32_t i = 0; i < cnt; i++)
 		if (!taken[i])
 			ui->order[n++] = i;
 	free(taken);

@@ -37,7 +37,11 @@ struct tui_cmd {
 	bool ascending;
 	enum snap_group group;
 	bool root_causes;
+	bool by_port;             /* ports too */
 	struct cc_reqid selected; /* kind NONE: nothing */
+	struct cc_reqid also;     /* a row wanted besides those; kind NONE: none */
+	uint32_t span_tid;        /* this thread's time as a path; 0: none */
+	cc_ns span_ns;            /* it ends here */
 };
 
 enum tui_save_what { TUI_SAVE_REQUEST, TUI_SAVE_FILTERED, TUI_SAVE_WINDOW };

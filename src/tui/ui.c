@@ -146,7 +146,10 @@ void ui_select_row(struct ui *ui, int row)
 	if (cc_reqid_eq(r->id, ui->want.selected))
 		return;
 	ui->want.selected = r->id;
-	ui->pos[SCREEN_PATH] = (struct list_pos){ .row = -1 }; /* not looked at yet */
+	ui->pos[SCREEN_PATH] = (struct list_pos){ 0 };
+	ui->piece = PIECE_UNSEEN;
+	ui->zoom_cnt = ui->jump_cnt = 0;
+	ui_note_port(ui);
 	/* a pinned row goes when it is left, and the rows below it move up by one */
 	if (ui->pin) {
 		snapshot_free(take_ptr(ui->pin));
@@ -166,16 +169,23 @@ void ui_open(struct ui *ui, enum screen s)
 	ui->pan = 0;
 	if (s == SCREEN_HELP)
 		ui->help_query[0] = '\0';
-	if (s != SCREEN_PATH)
-		ui->pos[s] = (struct list_pos){ 0 };
+	ui->pos[s] = (struct list_pos){ 0 };
 }
 
 bool ui_back(struct ui *ui)
 {
+	if (ui_screen(ui) == SCREEN_PATH && ui->zoom_cnt) {
+		ui->piece = ui->zoom[--ui->zoom_cnt].from;
+		return true;
+	}
+	if ((ui_screen(ui) == SCREEN_PATH || ui_screen(ui) == SCREEN_REQUESTS) && ui_jump_back(ui))
+		return true;
 	if (ui->depth <= 1)
 		return false;
 	ui->depth--;
 	ui->pan = 0;
+	if (!(ON_REQUEST & 1u << ui_under(ui)))
+		ui_end_span(ui);
 	return true;
 }
 
@@ -185,6 +195,8 @@ void ui_settle(struct ui *ui)
 	struct list_pos *p = &ui->pos[s];
 	struct layout l;
 	view_layout(ui, &l);
+	if (s == SCREEN_PATH)
+		ui_settle_path(ui);
 	int rows = view_of(s)->rows(ui), body = CC_MAX(view_of(s)->body(ui, &l), 1);
 	p->row = CC_MAX(0, CC_MIN(p->row, rows - 1));
 	p->top = CC_MIN(p->top, p->row);
@@ -219,18 +231,52 @@ static void swap_snapshot(struct ui *ui, struct snapshot *s)
 	snapshot_free(old);
 }
 
+/* ---- rows that are no requests: the selection stays on what they are about ---- */
+
+static void note_rows(const struct ui *ui, uint64_t ret[SCREEN_CNT])
+{
+	for (int i = 0; i < SCREEN_CNT; i++) {
+		const struct view_ops *v = view_of((enum screen)i);
+		bool there = v->key && ui->snap && ui->pos[i].row < v->rows(ui);
+		ret[i] = there ? v->key(ui, ui->pos[i].row) : 0;
+	}
+}
+
+static void keep_rows(struct ui *ui, const uint64_t keys[SCREEN_CNT])
+{
+	for (int i = 0; i < SCREEN_CNT; i++) {
+		const struct view_ops *v = view_of((enum screen)i);
+		int rows = v->key && keys[i] ? v->rows(ui) : 0;
+		for (int k = 0; k < rows; k++) {
+			if (v->key(ui, k) != keys[i])
+				continue;
+			/* it stays on its line of the screen too */
+			ui->pos[i].top = CC_MAX(0, ui->pos[i].top + k - ui->pos[i].row);
+			ui->pos[i].row = k;
+			break;
+		}
+	}
+}
+
 unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)
 {
+	uint64_t keys[SCREEN_CNT];
 	if (ui->want.paused && ui->snap && !s->runtime.paused) {
 		snapshot_free(s);
 		return 0;
 	}
+	note_rows(ui, keys);
 	swap_snapshot(ui, s);
+	keep_rows(ui, keys);
 	ui->at_ns = s->now_ns;
 	ui->frame_cnt++;
+	ui_found(ui);
+	ui_span_came(ui);
 	/* unread so far: nothing was selected yet, or the first row shall be */
 	if (ui->follow || ui->want.selected.kind == CC_REQID_NONE)
 		ui_select_row(ui, 0);
+	else
+		ui_keep_port(ui);
 	ui_settle(ui);
 	unsigned int quit = ui->opts.max_frames && ui->frame_cnt >= ui->opts.max_frames;
 	return UI_DRAW | (quit ? UI_QUIT : 0u);

@@ -14,6 +14,9 @@
 #define UI_DEPTH 4 /* screens above each other */
 #define UI_MARKS 64
 #define ORDER_PIN UINT32_MAX
+#define UI_ZOOMS 8
+#define UI_JUMPS 8
+#define PIECE_UNSEEN UINT32_MAX /* begin at the dominant wait */
 
 enum { /* what ui_key() and ui_snapshot() ask the loop to do */
        UI_DRAW = 1 << 0,
@@ -39,6 +42,14 @@ struct list_pos {
 	int row, top; /* selected, first shown */
 };
 
+struct zoom { /* pieces of the selected request */
+	uint32_t from, to;
+};
+struct jump { /* where a jump to a blocker came from */
+	struct cc_reqid id;
+	uint32_t piece;
+};
+
 struct ui {
 	struct tui_opts opts;
 	struct keymap keys;
@@ -54,8 +65,18 @@ struct ui {
 	uint32_t *order; /* rows of Requests as shown: index in snap->requests, or ORDER_PIN */
 	uint32_t order_cnt, order_cap;
 	struct list_pos pos[SCREEN_CNT];
-	int pan; /* columns that stacks and notes are moved to the left */
-	bool no_preview, no_kernel, frozen, follow, blame, no_theme;
+	uint32_t piece; /* selected on Path; PIECE_UNSEEN */
+	struct zoom zoom[UI_ZOOMS];
+	int zoom_cnt;
+	struct jump jumps[UI_JUMPS];
+	int jump_cnt;
+	uint32_t also_piece;         /* of want.also */
+	int also_left;               /* snapshots that may come without it */
+	char port_kind[64];          /* selected among the ports */
+	struct cc_reqid before_span; /* selected before a thread's time was */
+	int span_left;               /* snapshots that may come without it */
+	int pan;                     /* columns that stacks and notes are moved to the left */
+	bool no_preview, no_kernel, no_lines, frozen, follow, blame, no_theme, unfolded, mouse;
 	struct prompt prompt;
 	enum menu_kind menu;
 	int menu_row;
@@ -107,11 +128,34 @@ void ui_say(struct ui *ui, bool bad, const char *fmt, ...) CC_PRINTF(3, 4);
 /* Fills ui->order from ui->snap by the wanted sort; with @old (frozen) rows that were in @old stay
  * as they were. Keeps the selection by id. Returns 0 or -ENOMEM. */
 CC_NODISCARD int ui_order(struct ui *ui, const struct snapshot *old);
+/* ---- ui_port.c: one row for each port ---- */
+bool ui_by_port(const struct ui *ui); /* the rows of Requests are those of ports */
+const struct snap_port *ui_port(const struct ui *ui, int row);
+void ui_note_port(struct ui *ui); /* the port of the selected row is the selected one */
+void ui_keep_port(struct ui *ui); /* selects its row again: another request speaks for it now */
+void ui_port_toggle(struct ui *ui);
+
 /* Clamps rows and scrolls so that the selected row is visible. */
 void ui_settle(struct ui *ui);
+/* ---- ui_path.c ---- */
+bool ui_on_span(const struct ui *ui);      /* the selected "request" is a thread's time */
+uint32_t ui_piece(const struct ui *ui);    /* selected piece of the selected request */
+void ui_piece_row(struct ui *ui, int row); /* selects the piece of a row of Path */
+void ui_settle_path(struct ui *ui);        /* row of Path by the selected piece */
+bool ui_open_folded(struct ui *ui);        /* false: the selected row is one piece */
+bool ui_jump_back(struct ui *ui);          /* false: no jump was made */
+void ui_open_span(struct ui *ui);          /* time of the selected thread as a path */
+void ui_span_came(struct ui *ui);
+void ui_end_span(struct ui *ui);                /* what was selected before is again */
+bool ui_act_path(struct ui *ui, enum action a); /* false: @a is none of its keys */
+/* Asks for a request that is not among the rows; ui_found() selects it when it is there. */
+void ui_look_for(struct ui *ui, struct cc_reqid id, uint32_t piece);
+void ui_found(struct ui *ui);
+
 /* Gives ui->want to the owner. */
 void ui_command(struct ui *ui, unsigned int changed);
 void ui_select_row(struct ui *ui, int row);
+void ui_goto_row(struct ui *ui, int row); /* of the screen shown */
 void ui_open(struct ui *ui, enum screen s);
 bool ui_back(struct ui *ui); /* false: at the top */
 

@@ -64,7 +64,10 @@ bool ui_act_order(struct ui *ui, enum action a)
 		       ui->follow ? "on: the first row stays selected" : "off");
 		return true;
 	case ACT_GROUP:
-		next_group(ui);
+		if (ui_screen(ui) == SCREEN_REQUESTS)
+			ui_port_toggle(ui);
+		else
+			next_group(ui);
 		return true;
 	case ACT_ROOT:
 		ui->want.root_causes = !ui->want.root_causes;
@@ -124,6 +127,8 @@ static void row_term(const struct ui *ui, char *buf, size_t cap)
 		wait_term(ui, &s->waits[row], buf, cap);
 	else if (on == SCREEN_THREADS && s && row < s->thread_cnt)
 		snprintf(buf, cap, "tid=%u", s->threads[row].task.tid);
+	else if (on == SCREEN_REQUESTS && ui_port(ui, (int)row))
+		snprintf(buf, cap, "port=%u", ui_port(ui, (int)row)->port);
 	else if (on == SCREEN_REQUESTS && (r = ui_request(ui, &s)) && r->path_ok)
 		term_text(buf, cap, "wait", wait_class_json(r->dominant.cls));
 }
@@ -164,10 +169,7 @@ static void find_match(struct ui *ui, int step)
 		int at = (row + i * step % rows + rows) % rows;
 		if (!v->match(ui, at, ui->search))
 			continue;
-		if (s == SCREEN_REQUESTS)
-			ui_select_row(ui, at);
-		else
-			ui->pos[s].row = at;
+		ui_goto_row(ui, at);
 		return;
 	}
 	ui_say(ui, true, "not found: %s", ui->search);

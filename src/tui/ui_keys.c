@@ -9,6 +9,20 @@
 
 /* ---- moving ---- */
 
+void ui_goto_row(struct ui *ui, int row)
+{
+	enum screen s = ui_screen(ui);
+	if (s == SCREEN_REQUESTS) {
+		if (row != ui->pos[s].row)
+			ui->follow = false;
+		ui_select_row(ui, row);
+		return;
+	}
+	ui->pos[s].row = row;
+	if (s == SCREEN_PATH)
+		ui_piece_row(ui, row);
+}
+
 static bool act_move(struct ui *ui, enum action a)
 {
 	enum screen s = ui_screen(ui);
@@ -50,14 +64,7 @@ static bool act_move(struct ui *ui, enum action a)
 	default:
 		return false;
 	}
-	row = CC_MAX(0, CC_MIN(row, rows - 1));
-	if (s == SCREEN_REQUESTS) {
-		if (row != ui->pos[s].row)
-			ui->follow = false;
-		ui_select_row(ui, row);
-	} else {
-		ui->pos[s].row = row;
-	}
+	ui_goto_row(ui, CC_MAX(0, CC_MIN(row, rows - 1)));
 	return true;
 }
 
@@ -70,6 +77,7 @@ static void goto_top(struct ui *ui, enum screen s)
 	ui->depth = 1;
 	ui->stack[0] = s;
 	ui->pan = 0;
+	ui_end_span(ui);
 }
 
 static void open_row(struct ui *ui)
@@ -83,17 +91,20 @@ static void open_row(struct ui *ui)
 			ui_say(ui, true, "no request is selected");
 			break;
 		}
-		/* begin at the wait that the row told about, so that Enter again shows its stacks
-		 */
-		if (ui->pos[SCREEN_PATH].row < 0)
-			ui->pos[SCREEN_PATH].row = (int)CC_MIN(r->dominant.piece, r->piece_cnt);
 		ui_open(ui, SCREEN_PATH);
 		break;
 	case SCREEN_PATH:
-		ui_open(ui, SCREEN_STACKS);
+		if (!ui_open_folded(ui))
+			ui_open(ui, SCREEN_STACKS);
 		break;
-	case SCREEN_WAITS:
 	case SCREEN_THREADS:
+		if (ui->snap && ui->pos[SCREEN_THREADS].row < (int)ui->snap->thread_cnt &&
+		    !ui->snap->threads[ui->pos[SCREEN_THREADS].row].requests) {
+			ui_open_span(ui);
+			break;
+		}
+		/* fall through */
+	case SCREEN_WAITS:
 		if (ui_add_term(ui, false))
 			goto_top(ui, SCREEN_REQUESTS);
 		break;
@@ -118,47 +129,6 @@ static void next_pane(struct ui *ui, int step)
 	ui->pan = 0;
 }
 
-static bool open_request(struct ui *ui, struct cc_reqid id)
-{
-	const struct snapshot *s;
-	for (int i = 0; i < (int)ui->order_cnt; i++) {
-		const struct snap_request *r = ui_row(ui, i, &s);
-		if (r && cc_reqid_eq(r->id, id)) {
-			ui->follow = false;
-			ui_select_row(ui, i);
-			return true;
-		}
-	}
-	return false;
-}
-
-static void jump_blocker(struct ui *ui)
-{
-	const struct snapshot *s;
-	const struct snap_request *r = ui_request(ui, &s);
-	uint32_t cnt = 0;
-	const struct snap_piece *p = r ? request_pieces(s, r, &cnt) : NULL;
-	uint32_t first = ui_screen(ui) == SCREEN_PATH ? (uint32_t)ui->pos[SCREEN_PATH].row : 0;
-	uint32_t end = ui_screen(ui) == SCREEN_PATH ? CC_MIN(first + 1, cnt) : cnt;
-	const struct snap_piece *best = NULL;
-	for (uint32_t i = first; i < end; i++)
-		if ((p[i].p.by_request.kind || p[i].p.for_request.kind) &&
-		    (!best || p[i].p.end - p[i].p.start > best->p.end - best->p.start))
-			best = &p[i];
-	if (!best) {
-		ui_say(ui, false, "no other request was in the way here");
-		return;
-	}
-	bool by = best->p.by_request.kind != CC_REQID_NONE;
-	char name[64];
-	snprintf(name, sizeof(name), "%s",
-		 snapshot_str(s, by ? best->by_request : best->for_request));
-	if (open_request(ui, by ? best->p.by_request : best->p.for_request))
-		ui_say(ui, false, "blocked by %s, shown now", name);
-	else
-		ui_say(ui, true, "blocked by %s, which is not among the rows", name);
-}
-
 static bool act_screen(struct ui *ui, enum action a)
 {
 	switch ((int)a) {
@@ -166,11 +136,12 @@ static bool act_screen(struct ui *ui, enum action a)
 		open_row(ui);
 		return true;
 	case ACT_BACK:
-		if (!ui_back(ui))
+		if (ui_back(ui))
+			return true;
+		if (ui_screen(ui) == SCREEN_REQUESTS && ui->want.by_port)
+			ui_port_toggle(ui);
+		else
 			ui_say(ui, false, "q quits");
-		return true;
-	case ACT_BLOCKER:
-		jump_blocker(ui);
 		return true;
 	case ACT_VIEW_REQUESTS:
 	case ACT_VIEW_WAITS:
@@ -188,6 +159,10 @@ static bool act_screen(struct ui *ui, enum action a)
 	case ACT_KERNEL:
 		ui->no_kernel = !ui->no_kernel;
 		ui_say(ui, false, "kernel frames %s", ui->no_kernel ? "hidden" : "shown");
+		return true;
+	case ACT_LINES:
+		ui->no_lines = !ui->no_lines;
+		ui_say(ui, false, "files and lines %s", ui->no_lines ? "hidden" : "shown");
 		return true;
 	case ACT_HELP:
 		if (ui_screen(ui) == SCREEN_HELP)
@@ -278,8 +253,8 @@ static unsigned int next_theme(struct ui *ui)
 
 unsigned int ui_act(struct ui *ui, enum action a)
 {
-	if (act_move(ui, a) || act_screen(ui, a) || ui_act_order(ui, a) || ui_act_find(ui, a) ||
-	    ui_act_time(ui, a))
+	if (act_move(ui, a) || act_screen(ui, a) || ui_act_path(ui, a) || ui_act_order(ui, a) ||
+	    ui_act_find(ui, a) || ui_act_time(ui, a))
 		return UI_DRAW;
 	switch ((int)a) {
 	case ACT_QUIT_BACK:

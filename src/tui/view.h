@@ -3,6 +3,7 @@
 #ifndef CC_VIEW_H
 #define CC_VIEW_H
 
+#include "path_rows.h"
 #include "text.h"
 #include "ui.h"
 
@@ -24,10 +25,18 @@ struct view_ops {
 	int (*body)(const struct ui *ui, const struct layout *l); /* rows shown at once */
 	void (*draw)(const struct ui *ui, struct canvas *c, const struct layout *l);
 	bool (*match)(const struct ui *ui, int row, const char *needle); /* NULL: no search */
+	/* What a row is about, whatever its place: the selection stays on it. NULL: rows keep. */
+	uint64_t (*key)(const struct ui *ui, int row);
 };
 extern const struct view_ops view_requests, view_waits, view_threads, view_health, view_path,
 	view_stacks, view_confidence, view_help;
 const struct view_ops *view_of(enum screen s);
+
+/* For keys of rows: a number of texts and numbers. */
+uint64_t view_hash(uint64_t h, const char *text);
+
+/* What the Path screen shows of the selected request. False: none is selected. */
+bool ui_path_view(const struct ui *ui, const struct snap_request **ret_r, struct path_view *ret);
 
 /* ---- parts that several screens share ---- */
 
@@ -57,12 +66,20 @@ style style_wait(unsigned int cls);
 style style_conf(unsigned int confidence);
 style style_group(int i);
 
+/* ---- Requests by port ---- */
+int ports_height(const struct ui *ui, const struct layout *l); /* lines of a row */
+void draw_port_titles(struct canvas *c, int y);
+void draw_port(const struct ui *ui, struct canvas *c, int row, int y, int h);
+/* "lock>disk fsync cart_mutex": the first wait, what lies beneath it, and where. */
+void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap_request *r, int x,
+		   int y, int w);
+
 /* ---- path rows: the Path screen and the preview ---- */
 
-/* Draws the time scale and column titles at @y, rows from piece @top below, @h lines in all.
- * @row < 0: none is selected. */
-void draw_path_rows(struct canvas *c, const struct snapshot *s, const struct snap_request *r, int y,
-		    int h, int top, int row, int pan);
+/* Draws the time scale (since @origin) and column titles at @y, rows from @top on below, @h lines
+ * in all. @row < 0: none is selected. */
+void draw_path_rows(struct canvas *c, const struct path_view *v, cc_ns origin, int y, int h,
+		    int top, int row, int pan);
 /* "path 211.4 = latency 211.4 ms   unexplained 0.0 (0.0%) ..." */
 void draw_path_sum(struct canvas *c, const struct snapshot *s, const struct snap_request *r, int y);
 

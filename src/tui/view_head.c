@@ -19,6 +19,14 @@ const struct view_ops *view_of(enum screen s)
 	return views[s];
 }
 
+uint64_t view_hash(uint64_t h, const char *text)
+{
+	h ^= 0xcbf29ce484222325ull; /* FNV-1a */
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	return h;
+}
+
 void view_layout(const struct ui *ui, struct layout *ret)
 {
 	bool one = ON_REQUEST & 1u << ui_screen(ui), help = ui_screen(ui) == SCREEN_HELP;
@@ -40,7 +48,7 @@ void view_layout(const struct ui *ui, struct layout *ret)
 	}
 	ret->body_y = y;
 	ret->body_h = CC_MAX(ret->status_y - y, 1);
-	if (ui_screen(ui) == SCREEN_REQUESTS && !ui->no_preview && h >= 30) {
+	if (ui_screen(ui) == SCREEN_REQUESTS && !ui->no_preview && h >= 30 && !ui_by_port(ui)) {
 		ret->preview_h = CC_MIN(h / 3, 14);
 		ret->preview_y = ret->status_y - ret->preview_h;
 		ret->body_h -= ret->preview_h;
@@ -197,7 +205,9 @@ static void draw_tabs(const struct ui *ui, struct canvas *c, int y)
 			   name);
 	}
 	pen_put(&p, ROLE_FG, "  ");
-	if (ui_screen(ui) == SCREEN_REQUESTS) {
+	if (ui_screen(ui) == SCREEN_REQUESTS && ui_by_port(ui)) {
+		pen_put(&p, ROLE_FG, "by port  ");
+	} else if (ui_screen(ui) == SCREEN_REQUESTS) {
 		pen_put(&p, ROLE_INACTIVE, c->w >= 100 ? "sort " : "");
 		pen_printf(&p, ROLE_FG, "%s %s  ", sort_name(ui->want.sort),
 			   ui->want.ascending ? "▴" : "▾");
@@ -276,7 +286,9 @@ void draw_request_head(const struct ui *ui, struct canvas *c, const struct snaps
 		   r->state == CC_RQS_IN_FLIGHT ? " so far" : "");
 	pen_printf(&p, style_conf(r->confidence), "%s", text_conf(r->confidence).s);
 	pen_printf(&p, ROLE_FG, "%s  %s  ", r->lost_inside ? "~" : "", snapshot_str(s, r->peer));
-	if (s == ui->pin)
+	if (ui_on_span(ui))
+		pen_put(&p, ROLE_WARN, "what this thread did  ");
+	else if (s == ui->pin)
 		pen_put(&p, ROLE_WARN, "left the window  ");
 	draw_badge(ui, &p);
 	request_facts(c, s, r);

@@ -25,16 +25,11 @@ static struct path_cols place(int w)
 	return p;
 }
 
-static cc_ns span_of(const struct snap_request *r)
-{
-	return CC_MAX(r->end > r->start ? r->end - r->start : 0, 1);
-}
-
 /* Column of a time within a bar of @w cells. */
-static int time_col(const struct snap_request *r, cc_ns t, int w)
+static int time_col(const struct path_view *v, cc_ns t, int w)
 {
-	cc_ns off = t > r->start ? t - r->start : 0;
-	return (int)CC_MIN((double)off / (double)span_of(r) * w, (double)w);
+	cc_ns off = t > v->lo ? t - v->lo : 0;
+	return (int)CC_MIN((double)off / (double)(v->hi - v->lo) * w, (double)w);
 }
 
 /* Round steps of which about one per 12 columns fits. */
@@ -52,12 +47,14 @@ static cc_ns scale_step(cc_ns span, int w)
 	}
 }
 
-static void draw_scale(struct canvas *c, const struct snap_request *r, const struct path_cols *p,
-		       int y)
+/* Times since the request's start @origin, also where it is zoomed into. */
+static void draw_scale(struct canvas *c, const struct path_view *v, cc_ns origin,
+		       const struct path_cols *p, int y)
 {
-	cc_ns span = span_of(r), step = scale_step(span, p->bar_w);
-	for (cc_ns t = 0; t < span; t += step) {
-		int x = p->bar_x + time_col(r, r->start + t, p->bar_w);
+	cc_ns step = scale_step(v->hi - v->lo, p->bar_w);
+	cc_ns from = v->lo > origin ? v->lo - origin : 0, span = v->hi - CC_MIN(origin, v->hi);
+	for (cc_ns t = (from + step - 1) / step * step; t < span; t += step) {
+		int x = p->bar_x + time_col(v, origin + t, p->bar_w);
 		struct text label = text_ms(t);
 		char buf[128];
 		size_t n = strlen(label.s);
@@ -74,42 +71,103 @@ static void draw_scale(struct canvas *c, const struct snap_request *r, const str
 		    p->note_w < 24 ? "WHAT, BY WHOM" : "WHAT, HELD BY, ENDED BY");
 }
 
-static void draw_piece(struct canvas *c, const struct snapshot *s, const struct snap_request *r,
-		       const struct snap_piece *sp, const struct path_cols *p, int y, int pan)
+static void draw_bar(struct canvas *c, const struct path_view *v, const struct snap_piece *p,
+		     const struct path_cols *cols, int y)
+{
+	int from = time_col(v, p->p.start, cols->bar_w), to = time_col(v, p->p.end, cols->bar_w);
+	from = CC_MIN(from, cols->bar_w - 1);
+	to = CC_MAX(to, from + 1);
+	canvas_fill(c, cols->bar_x + from, y, to - from, style_wait(p->p.cls),
+		    (unsigned char)wait_class_letter(p->p.cls));
+}
+
+static void draw_note(struct canvas *c, const struct path_cols *cols, int y, int pan,
+		      const char *note)
+{
+	for (int i = 0; i < pan && *note; i++)
+		canvas_decode(&note);
+	canvas_cut(c, cols->note_x, y, cols->note_w, ROLE_FG, note);
+}
+
+static void draw_piece(struct canvas *c, const struct path_view *v, const struct snap_piece *sp,
+		       const struct path_cols *p, int y, int pan)
 {
 	const struct cc_piece *pc = &sp->p;
-	int from = time_col(r, pc->start, p->bar_w), to = time_col(r, pc->end, p->bar_w);
 	char note[512], cls[64];
-	from = CC_MIN(from, p->bar_w - 1);
-	to = CC_MAX(to, from + 1);
-	canvas_fill(c, p->bar_x, y, from, ROLE_DIV | CELL_DIM, 0xb7);
-	canvas_fill(c, p->bar_x + from, y, to - from, style_wait(pc->cls),
-		    (unsigned char)wait_class_letter(pc->cls));
 	int indent = CC_MIN((int)pc->depth, CLASS_INDENT_MAX);
 	snprintf(cls, sizeof(cls), "%*s%s%s", CC_MAX(indent - 1, 0), "", indent ? "└" : "",
 		 wait_class_name(pc->cls));
 	canvas_fit(c, p->cls_x, y, p->cls_w, style_wait(pc->cls), cls);
 	cc_ns ns = pc->end > pc->start ? pc->end - pc->start : 0;
 	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_FG | CELL_BOLD, text_ms(ns).s);
-	canvas_fit(c, p->task_x, y, p->task_w, ROLE_FG, snap_task_text(s, &sp->task).s);
-	text_note(s, sp, note, sizeof(note));
-	const char *at = note;
-	for (int i = 0; i < pan && *at; i++)
-		canvas_decode(&at);
-	canvas_cut(c, p->note_x, y, p->note_w, ROLE_FG, at);
+	canvas_fit(c, p->task_x, y, p->task_w, ROLE_FG, snap_task_text(v->s, &sp->task).s);
+	text_note(v->s, sp, note, sizeof(note));
+	draw_note(c, p, y, pan, note);
 }
 
-void draw_path_rows(struct canvas *c, const struct snapshot *s, const struct snap_request *r, int y,
-		    int h, int top, int row, int pan)
+/* Sums of folded pieces by class, the largest first: "disk fsync 3.1, cpu 0.2". */
+static void folded_note(const struct path_view *v, const struct path_row *row, char *buf,
+			size_t cap)
+{
+	cc_ns sum[WAIT_CLASS_CNT] = { 0 };
+	size_t n = 0;
+	for (uint32_t i = row->first; i < row->first + row->cnt;
+	     i = path_after(v->p, i, row->first + row->cnt))
+		sum[CC_MIN(v->p[i].p.cls, WAIT_CLASS_CNT - 1)] +=
+			v->p[i].p.end > v->p[i].p.start ? v->p[i].p.end - v->p[i].p.start : 0;
+	buf[0] = '\0';
+	for (;;) {
+		unsigned int best = 0;
+		for (unsigned int k = 1; k < WAIT_CLASS_CNT; k++)
+			best = sum[k] > sum[best] ? k : best;
+		if (!sum[best] || n + 40 > cap)
+			return;
+		n += (size_t)snprintf(buf + n, cap - n, "%s%s %s", n ? ", " : "",
+				      wait_class_name(best), text_ms(sum[best]).s);
+		sum[best] = 0;
+	}
+}
+
+static void draw_folded(struct canvas *c, const struct path_view *v, const struct path_row *row,
+			const struct path_cols *p, int y, int pan)
+{
+	char note[512], cls[64];
+	int indent = CC_MIN((int)v->p[row->first].p.depth, CLASS_INDENT_MAX);
+	snprintf(cls, sizeof(cls), "%*s%s%u short", CC_MAX(indent - 1, 0), "", indent ? "└" : "",
+		 row->tops);
+	canvas_fit(c, p->cls_x, y, p->cls_w, ROLE_INACTIVE, cls);
+	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_FG | CELL_BOLD, text_ms(row->ns).s);
+	folded_note(v, row, note, sizeof(note));
+	draw_note(c, p, y, pan, note);
+}
+
+static void draw_row(struct canvas *c, const struct path_view *v, const struct path_row *row,
+		     const struct path_cols *p, int y, int pan)
+{
+	uint32_t end = row->first + row->cnt;
+	int from = time_col(v, v->p[row->first].p.start, p->bar_w);
+	canvas_fill(c, p->bar_x, y, from, ROLE_DIV | CELL_DIM, 0xb7);
+	for (uint32_t i = row->first; i < end; i = path_after(v->p, i, end))
+		draw_bar(c, v, &v->p[i], p, y);
+	if (row->tops > 1)
+		draw_folded(c, v, row, p, y, pan);
+	else
+		draw_piece(c, v, &v->p[row->first], p, y, pan);
+}
+
+void draw_path_rows(struct canvas *c, const struct path_view *v, cc_ns origin, int y, int h,
+		    int top, int row, int pan)
 {
 	struct path_cols cols = place(c->w);
-	uint32_t cnt;
-	const struct snap_piece *p = request_pieces(s, r, &cnt);
-	draw_scale(c, r, &cols, y);
-	for (int i = 0; i < h - 1 && top + i < (int)cnt; i++) {
-		draw_piece(c, s, r, &p[top + i], &cols, y + 1 + i, pan);
-		if (top + i == row)
-			draw_selected(c, 0, y + 1 + i, '>');
+	struct path_row pr;
+	uint32_t at = v->from;
+	draw_scale(c, v, origin, &cols, y);
+	for (int i = 0; i < top + h - 1 && path_next(v, &at, &pr); i++) {
+		if (i < top)
+			continue;
+		draw_row(c, v, &pr, &cols, y + 1 + i - top, pan);
+		if (i == row)
+			draw_selected(c, 0, y + 1 + i - top, '>');
 	}
 }
 
@@ -141,39 +199,38 @@ void draw_path_sum(struct canvas *c, const struct snapshot *s, const struct snap
 
 #define DETAIL_LINES 5
 
-struct path_place {
-	int rows_y, rows_h; /* title included */
-	int text_y;         /* sum line */
-};
+/* Lines for rows, with their titles, on a screen of this height. */
+static int path_room(const struct ui *ui)
+{
+	int below = ui->h < 16 ? 2 : ui->no_preview || ui->h < 22 ? 5 : 6 + DETAIL_LINES;
+	return CC_MAX(ui->h - 1 - (ui->h >= 16) - 2 - below, 3);
+}
 
-static struct path_place path_split(const struct ui *ui, const struct layout *l)
+bool ui_path_view(const struct ui *ui, const struct snap_request **ret_r, struct path_view *ret)
 {
 	const struct snapshot *s;
 	const struct snap_request *r = ui_request(ui, &s);
-	uint32_t cnt = 0;
-	if (r)
-		request_pieces(s, r, &cnt);
-	int below = ui->h < 16 ? 2 : ui->no_preview || ui->h < 22 ? 5 : 6 + DETAIL_LINES;
-	int room = CC_MAX(l->status_y - 2 - below, 3);
-	struct path_place p = { .rows_y = 2 };
-	p.rows_h = (int)CC_MIN((uint32_t)room, cnt + 1);
-	p.text_y = p.rows_y + p.rows_h + (ui->h >= 16);
-	return p;
+	if (!r)
+		return false;
+	bool zoomed = ui->zoom_cnt > 0;
+	uint32_t from = zoomed ? ui->zoom[ui->zoom_cnt - 1].from : 0;
+	uint32_t to = zoomed ? ui->zoom[ui->zoom_cnt - 1].to : UINT32_MAX;
+	*ret = path_view(s, r, from, to, ui->unfolded ? 0 : path_room(ui) - 1);
+	*ret_r = r;
+	return true;
 }
 
 static int path_rows(const struct ui *ui)
 {
-	const struct snapshot *s;
-	const struct snap_request *r = ui_request(ui, &s);
-	uint32_t cnt = 0;
-	if (r)
-		request_pieces(s, r, &cnt);
-	return (int)cnt;
+	const struct snap_request *r;
+	struct path_view v;
+	return ui_path_view(ui, &r, &v) ? path_row_cnt(&v) : 0;
 }
 
 static int path_body(const struct ui *ui, const struct layout *l)
 {
-	return path_split(ui, l).rows_h - 1;
+	(void)l;
+	return path_room(ui) - 1;
 }
 
 static void label(struct pen *p, const char *name, const char *value)
@@ -212,41 +269,67 @@ static void draw_detail(struct canvas *c, const struct snapshot *s, const struct
 		canvas_cut(c, 3, y + 3, c->w - 4, ROLE_INACTIVE, buf);
 }
 
+static void draw_zoomed(struct canvas *c, const struct path_view *v, int y)
+{
+	const struct snap_piece *p = &v->p[v->from];
+	struct pen pen = { c, 1, y, c->w - 1 };
+	pen_put(&pen, ROLE_WARN, "zoomed into ");
+	pen_printf(&pen, style_wait(p->p.cls), "%s ", wait_class_name(p->p.cls));
+	pen_printf(&pen, ROLE_FG, "%s ms on %s", text_ms(v->hi - v->lo).s,
+		   snap_task_text(v->s, &p->task).s);
+	pen_put(&pen, ROLE_INACTIVE, "   Esc zooms out");
+}
+
 static void path_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
 {
-	const struct snapshot *s;
-	const struct snap_request *r = ui_request(ui, &s);
-	struct path_place at = path_split(ui, l);
-	int row = ui->pos[SCREEN_PATH].row, end = l->status_y;
-	if (!r) {
+	const struct snap_request *r;
+	struct path_view v;
+	int end = l->status_y;
+	if (!ui_path_view(ui, &r, &v)) {
 		canvas_text(c, 1, 1, c->w - 2, ROLE_WARN, "This request is no longer known.");
 		return;
 	}
-	draw_request_head(ui, c, s, r);
-	draw_path_rows(c, s, r, at.rows_y, at.rows_h, ui->pos[SCREEN_PATH].top, row, ui->pan);
-	draw_path_sum(c, s, r, at.text_y);
-	int y = at.text_y + 1;
+	draw_request_head(ui, c, v.s, r);
+	int rows_h = CC_MIN(path_room(ui), path_row_cnt(&v) + 1);
+	draw_path_rows(c, &v, r->start, 2, rows_h, ui->pos[SCREEN_PATH].top,
+		       ui->pos[SCREEN_PATH].row, ui->pan);
+	int y = 2 + rows_h + (ui->h >= 16);
+	if (ui->zoom_cnt)
+		draw_zoomed(c, &v, y++);
+	else
+		draw_path_sum(c, v.s, r, y++);
 	y += canvas_wrap(c, 1, y, c->w - 2, CC_MIN(3, end - y), ROLE_TITLE,
-			 snapshot_str(s, r->verdict));
-	uint32_t cnt;
-	const struct snap_piece *p = request_pieces(s, r, &cnt);
-	if (!ui->no_preview && (uint32_t)row < cnt && end - y > 4)
-		draw_detail(c, s, &p[row], y + 1, end);
+			 snapshot_str(v.s, r->verdict));
+	struct path_row row;
+	if (ui->no_preview || end - y <= 4 || !path_row_at(&v, ui->pos[SCREEN_PATH].row, &row))
+		return;
+	if (row.tops > 1)
+		canvas_text(c, 1, y + 1, c->w - 2, ROLE_INACTIVE,
+			    "Short neighbours, folded: Enter shows them, e unfolds all.");
+	else
+		draw_detail(c, v.s, &v.p[row.first], y + 1, end);
+}
+
+static bool piece_match(const struct snapshot *s, const struct snap_piece *p, const char *needle)
+{
+	char note[512];
+	text_note(s, p, note, sizeof(note));
+	return text_has(note, needle) || text_has(wait_class_name(p->p.cls), needle) ||
+	       text_has(snap_task_text(s, &p->task).s, needle) ||
+	       text_has(snapshot_str(s, p->site), needle);
 }
 
 static bool path_match(const struct ui *ui, int row, const char *needle)
 {
-	const struct snapshot *s;
-	const struct snap_request *r = ui_request(ui, &s);
-	uint32_t cnt = 0;
-	const struct snap_piece *p = r ? request_pieces(s, r, &cnt) : NULL;
-	char note[512];
-	if ((uint32_t)row >= cnt)
+	const struct snap_request *r;
+	struct path_view v;
+	struct path_row pr;
+	if (!ui_path_view(ui, &r, &v) || !path_row_at(&v, row, &pr))
 		return false;
-	text_note(s, &p[row], note, sizeof(note));
-	return text_has(note, needle) || text_has(wait_class_name(p[row].p.cls), needle) ||
-	       text_has(snap_task_text(s, &p[row].task).s, needle) ||
-	       text_has(snapshot_str(s, p[row].site), needle);
+	for (uint32_t i = 0; i < pr.cnt; i++)
+		if (piece_match(v.s, &v.p[pr.first + i], needle))
+			return true;
+	return false;
 }
 
 const struct view_ops view_path = {

@@ -15,7 +15,7 @@ struct col_spec {
 };
 static const struct col_spec specs[COL_CNT] = {
 	[COL_ID] = { "REQ", 9, 14, 0, false, -1 },
-	[COL_LAT] = { "LAT ms", 8, 8, 0, true, SORT_LATENCY },
+	[COL_LAT] = { "LAT ms", 7, 7, 0, true, SORT_LATENCY },
 	[COL_CPU] = { "CPU%", 4, 4, 4, true, -1 },
 	[COL_RUNQ] = { "RUNQ%", 5, 5, 4, true, -1 },
 	[COL_MIX] = { "MIX", 10, 16, 5, false, -1 },
@@ -24,7 +24,7 @@ static const struct col_spec specs[COL_CNT] = {
 	[COL_WOKEN] = { "WOKEN BY", 11, 18, 3, false, -1 },
 	[COL_HELD] = { "HELD BY", 11, 18, 2, false, -1 },
 	[COL_UNEXPLAINED] = { "?%", 3, 3, 7, true, SORT_UNEXPLAINED },
-	[COL_CONF] = { "CONF", 5, 5, 0, false, SORT_CONFIDENCE },
+	[COL_CONF] = { "CONF", 4, 5, 0, false, SORT_CONFIDENCE },
 	[COL_AGE] = { "AGE", 4, 4, 1, true, SORT_AGE },
 	[COL_CONN] = { "CONN", 15, 24, 6, false, -1 },
 };
@@ -35,6 +35,10 @@ struct cols {
 
 #define ROW_LEAD 3 /* "> " and the mark */
 
+/* From this width on the dominant wait has room for two classes and a name; others go for it. */
+#define WIDE 110
+#define DOMINANT_WIDE 24
+
 static void place_columns(uint32_t wanted, int width, struct cols *ret)
 {
 	/* who gets the spare room, in this order, up to its max */
@@ -43,6 +47,8 @@ static void place_columns(uint32_t wanted, int width, struct cols *ret)
 	int first_cap = 26, used = ROW_LEAD;
 	for (int i = 0; i < COL_CNT; i++) {
 		ret->w[i] = wanted & 1u << i ? specs[i].min : 0;
+		if (i == COL_DOMINANT && width >= WIDE)
+			ret->w[i] = DOMINANT_WIDE;
 		used += ret->w[i] ? ret->w[i] + 1 : 0;
 	}
 	for (int drop = 1; drop <= 8 && used - 1 > width; drop++)
@@ -89,9 +95,8 @@ static void draw_titles(const struct ui *ui, struct canvas *c, const struct cols
 
 static const char *group_of(unsigned int cls) { return wait_group_name(wait_class_letter(cls)); }
 
-/* "lock>disk fsync cart_mutex": the first wait, what lies beneath it, and where. */
-static void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap_request *r,
-			  int x, int y, int w)
+void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap_request *r, int x,
+		   int y, int w)
 {
 	const struct snap_dominant *d = &r->dominant, *root = &r->root;
 	const char *where = snapshot_str(s, d->resource);
@@ -192,15 +197,15 @@ static void draw_preview(const struct ui *ui, struct canvas *c, const struct lay
 			    " Enter opens  v hides ");
 	int y = l->preview_y + 1, end = l->preview_y + l->preview_h;
 	y += canvas_wrap(c, 1, y, c->w - 2, 2, ROLE_FG, snapshot_str(s, r->verdict));
-	uint32_t cnt;
-	request_pieces(s, r, &cnt);
-	int rows = CC_MIN(end - y - 1, (int)cnt + 1);
+	int room = end - y - 1;
+	struct path_view v = path_view(s, r, 0, UINT32_MAX, room - 1);
+	int cnt = path_row_cnt(&v), rows = CC_MIN(room, cnt + 1);
 	if (rows < 2)
 		return;
-	draw_path_rows(c, s, r, y, rows, 0, -1, 0);
-	if ((int)cnt > rows - 1)
+	draw_path_rows(c, &v, r->start, y, rows, 0, -1, 0);
+	if (cnt > rows - 1)
 		canvas_printf(c, 1, y + rows, c->w - 2, ROLE_INACTIVE, "... %d more: Enter opens",
-			      (int)cnt - rows + 1);
+			      cnt - rows + 1);
 	else
 		draw_path_sum(c, s, r, y + rows);
 }
@@ -209,8 +214,19 @@ static int requests_rows(const struct ui *ui) { return ui->snap ? (int)ui->order
 
 static int requests_body(const struct ui *ui, const struct layout *l)
 {
-	(void)ui;
-	return l->body_h;
+	return ui_by_port(ui) ? l->body_h / ports_height(ui, l) : l->body_h;
+}
+
+static void ports_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
+{
+	int rows = requests_rows(ui), top = ui->pos[SCREEN_REQUESTS].top, h = ports_height(ui, l);
+	draw_port_titles(c, l->cols_y);
+	for (int i = 0; (i + 1) * h <= l->body_h && top + i < rows; i++) {
+		int y = l->body_y + i * h;
+		draw_port(ui, c, top + i, y, h);
+		if (top + i == ui->pos[SCREEN_REQUESTS].row)
+			draw_selected(c, 1, y, '>');
+	}
 }
 
 static void requests_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
@@ -218,6 +234,10 @@ static void requests_draw(const struct ui *ui, struct canvas *c, const struct la
 	struct cols cols;
 	int rows = requests_rows(ui), top = ui->pos[SCREEN_REQUESTS].top;
 	draw_head(ui, c, l);
+	if (ui_by_port(ui)) {
+		ports_draw(ui, c, l);
+		return;
+	}
 	place_columns(ui->columns, c->w, &cols);
 	draw_titles(ui, c, &cols, l->cols_y);
 	if (!rows)

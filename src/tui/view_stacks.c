@@ -56,7 +56,7 @@ static const struct snap_piece *stacks_piece(const struct ui *ui, const struct s
 					     const struct snap_request **ret_r)
 {
 	const struct snap_request *r = ui_request(ui, ret_s);
-	uint32_t cnt = 0, row = (uint32_t)CC_MAX(ui->pos[SCREEN_PATH].row, 0);
+	uint32_t cnt = 0, row = ui_piece(ui);
 	const struct snap_piece *p = r ? request_pieces(*ret_s, r, &cnt) : NULL;
 	*ret_r = r;
 	return row < cnt ? &p[row] : NULL;
@@ -111,9 +111,19 @@ static int stacks_body(const struct ui *ui, const struct layout *l)
 	return l->status_y - 4;
 }
 
-static void draw_line(struct canvas *c, const struct side *d, int i, int x, int y, int w, int pan,
-		      const char *title, const char *site)
+/* "app cart.c:88", or without the place in the source. */
+static const char *module_text(const struct ui *ui, const char *module, char buf[64])
 {
+	if (!ui->no_lines)
+		return module;
+	snprintf(buf, 64, "%.*s", (int)CC_MIN(strcspn(module, " "), (size_t)63), module);
+	return buf;
+}
+
+static void draw_line(const struct ui *ui, struct canvas *c, const struct side *d, int i, int x,
+		      int y, int w, const char *title, const char *site)
+{
+	char buf[64];
 	const struct snap_frame *f = side_frame(d, i - 1);
 	if (i == 0) {
 		canvas_cut(c, x, y, w, ROLE_TITLE, title);
@@ -124,10 +134,11 @@ static void draw_line(struct canvas *c, const struct side *d, int i, int x, int 
 			canvas_text(c, x + 2, y, w - 2, ROLE_INACTIVE, side_flaw(d));
 		return;
 	}
-	const char *text = snapshot_str(d->s, f->text), *module = snapshot_str(d->s, f->module);
+	const char *text = snapshot_str(d->s, f->text),
+		   *module = module_text(ui, snapshot_str(d->s, f->module), buf);
 	bool kernel = i - 1 < d->cnt[0], here = !kernel && *site && !strcmp(text, site);
 	int mod_w = CC_MIN(canvas_width(module), w / 2), text_w = w - 2 - mod_w - 2;
-	for (int k = 0; k < pan && *text; k++)
+	for (int k = 0; k < ui->pan && *text; k++)
 		canvas_decode(&text);
 	canvas_text(c, x, y, 1, ROLE_HI, here ? ">" : "");
 	style st = kernel ? ROLE_INACTIVE : here ? ROLE_FG | CELL_BOLD : ROLE_FG;
@@ -180,12 +191,12 @@ static void stacks_draw(const struct ui *ui, struct canvas *c, const struct layo
 	for (int i = top; i < rows && i - top < l->status_y - 4; i++) {
 		int y = 4 + i - top, second = i - side_lines(&d[0]) - 1;
 		if (two || i < side_lines(&d[0]))
-			draw_line(c, &d[0], i, 1, y, half - 1, ui->pan, title[0], site[0]);
+			draw_line(ui, c, &d[0], i, 1, y, half - 1, title[0], site[0]);
 		if (two)
 			canvas_fill(c, half + 1, y, 1, ROLE_DIV, 0x2502);
 		if (two || second >= 0)
-			draw_line(c, &d[1], two ? i : second, two ? half + 3 : 1, y,
-				  two ? c->w - half - 4 : half - 1, ui->pan, title[1], site[1]);
+			draw_line(ui, c, &d[1], two ? i : second, two ? half + 3 : 1, y,
+				  two ? c->w - half - 4 : half - 1, title[1], site[1]);
 		if (i == row)
 			draw_selected(c, 0, y, 0);
 	}

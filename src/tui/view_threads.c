@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads: what each thread did with the window, as shares and as a timeline. */
+/* Threads: what each thread did with the window, as shares and as a timeline, and what it is in
+ * now; below them the tasks of others that had the CPU while these queued for it. */
 #include "view.h"
 
-static int threads_rows(const struct ui *ui) { return ui->snap ? (int)ui->snap->thread_cnt : 0; }
+static int threads_rows(const struct ui *ui)
+{
+	return ui->snap ? (int)(ui->snap->thread_cnt + ui->snap->outside_cnt) : 0;
+}
 
 static int threads_body(const struct ui *ui, const struct layout *l)
 {
@@ -11,58 +15,119 @@ static int threads_body(const struct ui *ui, const struct layout *l)
 }
 
 #define STRIP ((int)ARRAY_SIZE(((struct snap_thread *)0)->strip))
-#define SHARES_X 35
+#define NAME_X 11
+#define NAME_W 15
+#define REQ_X 27
+#define NOW_X 34
+#define SHARE_W 5
 
-/* Share columns that fit beside a timeline of at least 10 columns. */
-static int share_cols(int w) { return CC_MAX(0, CC_MIN(9, (w - SHARES_X - 12) / 6)); }
+struct thread_cols {
+	int now_w, share_x, shares, strip_x, strip_w;
+};
 
-static void draw_thread(struct canvas *c, const struct snapshot *s, const struct snap_thread *t,
-			int y)
+/* Narrow screens lose what the thread is in now, then shares; the timeline has 12 columns. */
+static struct thread_cols place(int w)
 {
-	cc_ns total = 0;
-	int shares = share_cols(c->w), x = SHARES_X + 6 * shares + 1,
-	    w = CC_MIN(c->w - x - 1, STRIP);
-	for (int i = 0; i < 9; i++)
-		total += t->mix[i];
-	style st = t->flags & CC_TF_FOLLOWED || t->flags & CC_TF_KTHREAD ? ROLE_INACTIVE : ROLE_FG;
-	canvas_printf(c, 3, y, 8, st, "%-7u", t->task.tid);
-	canvas_fit(c, 11, y, 16, st, snapshot_str(s, t->task.comm));
-	canvas_right(c, 28, y, 6, ROLE_FG, text_count(t->requests).s);
-	for (int i = 0; i < shares; i++)
-		canvas_right(c, SHARES_X + 6 * i, y, 5, t->mix[i] ? style_group(i) : ROLE_INACTIVE,
-			     total ? text_percent((double)t->mix[i] / (double)total).s : "-");
-	/* the newest time is at the right end; narrow screens lose the oldest */
+	struct thread_cols p = { .now_w = w >= 90 ? 16 : 0 };
+	p.share_x = NOW_X + (p.now_w ? p.now_w + 1 : 0);
+	p.shares = CC_MAX(0, CC_MIN(9, (w - p.share_x - 14) / SHARE_W));
+	p.strip_x = p.share_x + SHARE_W * p.shares + 1;
+	p.strip_w = CC_MIN(w - p.strip_x - 1, STRIP);
+	return p;
+}
+
+/* Slices as cells, the newest at the right: all of the window on any width. A cell has what most
+ * of its slices have. */
+static void draw_strip(struct canvas *c, const struct snap_thread *t, int x, int y, int w)
+{
 	for (int i = 0; i < w; i++) {
-		unsigned int k = t->strip[STRIP - w + i];
-		if (k >= 1 && k <= 9)
-			canvas_fill(c, x + i, y, 1, style_group((int)k - 1),
-				    (unsigned char)WAIT_GROUPS[k - 1]);
+		int from = i * STRIP / w, to = CC_MAX((i + 1) * STRIP / w, from + 1);
+		int cnt[10] = { 0 }, best = 0;
+		for (int k = from; k < to; k++)
+			cnt[CC_MIN(t->strip[k], 9)]++;
+		for (int g = 1; g < 10; g++)
+			if (cnt[g] > (best ? cnt[best] : 0))
+				best = g;
+		if (best)
+			canvas_fill(c, x + i, y, 1, style_group(best - 1),
+				    (unsigned char)WAIT_GROUPS[best - 1]);
 		else
 			canvas_fill(c, x + i, y, 1, ROLE_DIV | CELL_DIM, 0xb7);
 	}
 }
 
+static void draw_thread(struct canvas *c, const struct snapshot *s, const struct snap_thread *t,
+			int y)
+{
+	struct thread_cols p = place(c->w);
+	cc_ns total = 0;
+	for (int i = 0; i < 9; i++)
+		total += t->mix[i];
+	style st = t->flags & CC_TF_FOLLOWED || t->flags & CC_TF_KTHREAD ? ROLE_INACTIVE : ROLE_FG;
+	canvas_printf(c, 3, y, 8, st, "%-7u", t->task.tid);
+	canvas_fit(c, NAME_X, y, NAME_W, st, snapshot_str(s, t->task.comm));
+	canvas_right(c, REQ_X, y, 6, ROLE_FG, text_count(t->requests).s);
+	if (p.now_w && t->now_ns) {
+		struct text d = text_dur(t->now_ns);
+		int w = canvas_width(d.s) + 1 + t->now_seeded;
+		canvas_fit(c, NOW_X, y, p.now_w - w, style_wait(t->now_cls),
+			   wait_class_name(t->now_cls));
+		/* since before tracing: at least so long */
+		canvas_printf(c, NOW_X + p.now_w - w + 1, y, w, ROLE_FG, "%s%s",
+			      t->now_seeded ? ">" : "", d.s);
+	}
+	for (int i = 0; i < p.shares; i++)
+		canvas_right(c, p.share_x + SHARE_W * i, y, SHARE_W - 1,
+			     t->mix[i] ? style_group(i) : ROLE_INACTIVE,
+			     total ? text_percent((double)t->mix[i] / (double)total).s : "-");
+	draw_strip(c, t, p.strip_x, y, p.strip_w);
+}
+
+static void draw_outside(struct canvas *c, const struct snapshot *s, const struct snap_outside *o,
+			 int y)
+{
+	char buf[300];
+	canvas_printf(c, 3, y, 8, ROLE_INACTIVE, "%-7u", o->task.tid);
+	canvas_fit(c, NAME_X, y, NAME_W, ROLE_RUNQ, snapshot_str(s, o->task.comm));
+	snprintf(
+		buf, sizeof(buf),
+		"not a target: had the CPU for %s while %u thread%s queued for it, in %s request%s",
+		text_dur(o->delay_ns).s, o->threads, o->threads == 1 ? "" : "s",
+		text_count(o->requests).s, o->requests == 1 ? "" : "s");
+	canvas_cut(c, REQ_X + 1, y, c->w - REQ_X - 2, ROLE_INACTIVE, buf);
+}
+
+static void draw_titles(struct canvas *c, const struct snapshot *s, int y)
+{
+	struct thread_cols p = place(c->w);
+	char title[200];
+	canvas_text(c, 3, y, 8, ROLE_TITLE, "TID");
+	canvas_text(c, NAME_X, y, NAME_W, ROLE_TITLE, "COMM");
+	canvas_right(c, REQ_X, y, 6, ROLE_TITLE, "REQ");
+	canvas_text(c, NOW_X, y, p.now_w, ROLE_TITLE, "NOW, FOR");
+	for (int i = 0; i < p.shares; i++) {
+		snprintf(title, sizeof(title), "%.4s", wait_group_name(WAIT_GROUPS[i]));
+		canvas_right(c, p.share_x + SHARE_W * i, y, SHARE_W - 1, style_group(i), title);
+	}
+	snprintf(title, sizeof(title), "LAST %s >", s ? text_age(s->window_ns).s : "");
+	canvas_text(c, p.strip_x, y, p.strip_w, ROLE_TITLE, title);
+}
+
 static void threads_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
 {
 	const struct snapshot *s = ui->snap;
-	int rows = threads_rows(ui), top = ui->pos[SCREEN_THREADS].top, y = l->cols_y;
-	int shares = share_cols(c->w);
+	int rows = threads_rows(ui), top = ui->pos[SCREEN_THREADS].top;
 	draw_head(ui, c, l);
-	canvas_text(c, 3, y, 8, ROLE_TITLE, "TID");
-	canvas_text(c, 11, y, 16, ROLE_TITLE, "COMM");
-	canvas_right(c, 28, y, 6, ROLE_TITLE, "REQ");
-	for (int i = 0; i < shares; i++) {
-		char name[8];
-		snprintf(name, sizeof(name), "%.5s", wait_group_name(WAIT_GROUPS[i]));
-		canvas_right(c, SHARES_X + 6 * i, y, 5, style_group(i), name);
-	}
-	canvas_text(c, SHARES_X + 6 * shares + 1, y, STRIP, ROLE_TITLE,
-		    c->w < 100 ? "TIMELINE" : "TIMELINE (now at the right)");
+	draw_titles(c, s, l->cols_y);
 	if (!rows)
 		draw_empty(ui, c, l->body_y);
 	for (int i = 0; i < l->body_h && top + i < rows; i++) {
-		y = l->body_y + i;
-		draw_thread(c, s, &s->threads[top + i], y);
+		int y = l->body_y + i;
+		uint32_t row = (uint32_t)(top + i);
+		if (row < s->thread_cnt)
+			draw_thread(c, s, &s->threads[row], y);
+		else
+			draw_outside(c, s, &s->outside[row - s->thread_cnt], y);
 		if (top + i == ui->pos[SCREEN_THREADS].row)
 			draw_selected(c, 1, y, '>');
 	}
@@ -70,7 +135,20 @@ static void threads_draw(const struct ui *ui, struct canvas *c, const struct lay
 
 static bool threads_match(const struct ui *ui, int row, const char *needle)
 {
-	return text_has(snap_task_text(ui->snap, &ui->snap->threads[row].task).s, needle);
+	const struct snapshot *s = ui->snap;
+	uint32_t i = (uint32_t)row;
+	return text_has(snap_task_text(s, i < s->thread_cnt ? &s->threads[i].task
+							    : &s->outside[i - s->thread_cnt].task)
+				.s,
+			needle);
+}
+
+static uint64_t threads_key(const struct ui *ui, int row)
+{
+	const struct snapshot *s = ui->snap;
+	uint32_t i = (uint32_t)row;
+	return i < s->thread_cnt ? s->threads[i].task.tid
+				 : 1ull << 32 | s->outside[i - s->thread_cnt].task.tid;
 }
 
 const struct view_ops view_threads = {
@@ -78,4 +156,5 @@ const struct view_ops view_threads = {
 	.body = threads_body,
 	.draw = threads_draw,
 	.match = threads_match,
+	.key = threads_key,
 };

@@ -193,9 +193,23 @@ static bool waits_match(const struct ui *ui, int row, const char *needle)
 	       text_has(wait_label(ui, &s->waits[row]), needle);
 }
 
+static uint64_t waits_key(const struct ui *ui, int row)
+{
+	const struct snapshot *s = ui->snap;
+	if (ui->blame) {
+		const struct snap_blame *b = &s->blame[row];
+		return view_hash(view_hash(b->cls, snapshot_str(s, b->victim)),
+				 snapshot_str(s, b->culprit));
+	}
+	const struct snap_wait *w = &s->waits[row];
+	/* of a class only one row: what its label says may change */
+	return ui->want.group == GROUP_CLASS ? w->cls : view_hash(w->cls, wait_label(ui, w));
+}
+
 const struct view_ops view_waits = {
 	.rows = waits_rows,
 	.body = waits_body,
 	.draw = waits_draw,
 	.match = waits_match,
+	.key = waits_key,
 };

@@ -192,6 +192,51 @@ Test(snapshot, filter_sort_window_and_selection)
 	engine_free(e);
 }
 
+Test(snapshot, ports_and_rows_asked_for)
+{
+	struct engine *e = shop();
+	struct cc_reqid first = { 0x7f3a, 1, CC_REQID_SOCK }, third = { 0x7f3a, 3, CC_REQID_SOCK };
+	struct cc_query q = { .max_rows = 2, .selected = first, .also = third, .by_port = true };
+	struct snapshot *s = look(e, &q);
+
+	cr_assert_eq(s->port_cnt, 1);
+	cr_expect_eq(s->ports[0].port, 8080);
+	cr_expect_eq(s->ports[0].requests, 20);
+	cr_expect_eq(s->ports[0].p50_ns, CC_MS(2));
+	cr_expect_eq(s->ports[0].p99_ns, CC_MS(102));
+	cr_expect_str_eq(STR(s->ports[0].kind), "nginx:8080");
+	/* two of 20 are slow, and these wait for the lock */
+	cr_expect_geq(s->ports[0].slow.ordinal, 19);
+	cr_expect_eq(s->request_cnt, 2);
+	snapshot_free(s);
+	q.max_rows = 4;
+	s = look(e, &q);
+	cr_expect_not_null(snapshot_find(s, first));
+	cr_expect_not_null(snapshot_find(s, third));
+	cr_expect_not_null(snapshot_find(s, s->ports[0].slow));
+	cr_expect_not(s->has_span);
+	snapshot_free(s);
+
+	/* a thread's time stands last, after all requests, and is none of these */
+	struct cc_request span = { .id = { SHOP_WORKER, 0, CC_REQID_TID },
+				   .start = SHOP_T0,
+				   .end = SHOP_T0 + CC_S(5),
+				   .tid = SHOP_WORKER };
+	size_t cnt;
+	cr_assert_eq(engine_walk(e, SHOP_WORKER, span.start, span.end, &span.path, &cnt), 0);
+	span.path_cnt = (uint32_t)cnt;
+	span.path_ok = true;
+	s = look(e, &(struct cc_query){ .span = &span });
+	cr_expect(s->has_span);
+	cr_assert_eq(s->request_cnt, 21);
+	cr_expect_str_eq(STR(s->requests[20].id_text), "tid:4249");
+	cr_expect_eq(s->requests[20].piece_cnt, cnt);
+	cr_expect_eq(s->total_cnt, 20);
+	snapshot_free(s);
+	free(span.path);
+	engine_free(e);
+}
+
 Test(snapshot, same_records_same_bytes)
 {
 	char *text[2] = { NULL, NULL };

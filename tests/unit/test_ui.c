@@ -296,8 +296,114 @@ Test(ui, blocker_is_found_by_its_id)
 	ui_test_keys(&t, "/7f3e11<Enter>B");
 	cr_expect(cc_reqid_eq(t.ui.want.selected, FIXTURE_ID));
 	cr_expect(shows("blocked by 7f3a9c#3"));
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_eq(t.ui.want.selected.id, 0x7f3e11, "Esc goes back");
+	ui_test_keys(&t, "<Enter>jB");
+	cr_expect(shows("no other request was in the way"));
+	ui_test_keys(&t, "kB");
+	cr_expect(cc_reqid_eq(t.ui.want.selected, FIXTURE_ID));
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_PATH);
+	cr_expect(shows("path 211.4 = latency"));
+	ui_test_keys(&t, "<Left>");
+	cr_expect_eq(t.ui.want.selected.id, 0x7f3e11);
+	ui_test_keys(&t, "<Left>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
 	ui_test_keys(&t, "gB");
 	cr_expect(shows("no other request was in the way"));
+}
+
+Test(ui, a_blocker_that_is_no_row_is_asked_for)
+{
+	ui_test_snapshot(&t, SNAP_FORGOT);
+	ui_test_keys(&t, "/7f3e11<Enter><Enter>B");
+	cr_expect(cc_reqid_eq(t.last.also, FIXTURE_ID));
+	cr_expect_eq(t.ui.want.selected.id, 0x7f3e11);
+	ui_test_snapshot(&t, SNAP_FORGOT); /* was under way */
+	ui_test_snapshot(&t, 0);
+	cr_expect(cc_reqid_eq(t.ui.want.selected, FIXTURE_ID));
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_eq(t.ui.want.selected.id, 0x7f3e11);
+	ui_test_snapshot(&t, SNAP_FORGOT);
+	ui_test_keys(&t, "B");
+	for (int i = 0; i < 3; i++)
+		ui_test_snapshot(&t, SNAP_FORGOT);
+	cr_expect(shows("no longer known"));
+	cr_expect_eq(t.ui.want.selected.id, 0x7f3e11);
+}
+
+Test(ui, one_row_for_each_port)
+{
+	ui_test_keys(&t, "t");
+	cr_expect(t.last.by_port);
+	cr_expect_eq(t.ui.order_cnt, 2);
+	cr_expect(shows("itself in disk fsync for 123.0 ms"), "each row has its sentence");
+	ui_test_keys(&t, "j");
+	cr_expect_eq(t.ui.want.selected.id, 0x7f39e0);
+	ui_test_snapshot(&t, SNAP_LATER);
+	cr_expect_eq(selected_row(), 1, "the selection stays on the port");
+	ui_test_keys(&t, "k<Enter>");
+	cr_expect(shows("path 211.4 = latency 211.4"));
+	ui_test_snapshot(&t, SNAP_LATER);
+	cr_expect(shows("path 211.4 = latency 211.4"));
+	ui_test_keys(&t, "<Esc>o");
+	cr_expect_str_eq(t.last.filter, "port=8080");
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_not(t.last.by_port);
+	cr_expect(shows("7f3d00#12"));
+}
+
+Test(ui, zoom_and_fold)
+{
+	ui_test_keys(&t, "j<Enter>z");
+	cr_expect(shows("zoomed into lock 141.0 ms"));
+	cr_expect_not(shows("upstream  "));
+	ui_test_keys(&t, "z");
+	cr_expect(shows("this is all"));
+	ui_test_keys(&t, "jz");
+	cr_expect(shows("nothing is nested"));
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_PATH);
+	cr_expect_not(shows("zoomed into"));
+	cr_expect_eq(t.ui.piece, 1);
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
+}
+
+Test(ui, rows_of_threads_and_waits_keep_the_selection_by_what_they_are)
+{
+	ui_test_keys(&t, "3j");
+	struct snapshot *s = ui_fixture(0);
+	struct snap_thread *th = (struct snap_thread *)s->threads, swap = th[0];
+	th[0] = th[1];
+	th[1] = swap;
+	t.effects |= ui_snapshot(&t.ui, s);
+	cr_expect_eq(t.ui.pos[SCREEN_THREADS].row, 0);
+	ui_test_keys(&t, "2jj");
+	s = ui_fixture(0);
+	struct snap_wait *w = (struct snap_wait *)s->waits, first = w[2];
+	w[2] = w[0];
+	w[0] = first;
+	ui_snapshot(&t.ui, s);
+	cr_expect_eq(t.ui.pos[SCREEN_WAITS].row, 0);
+}
+
+/* A thousand refreshes in which rows come, go, move and are sorted anew: the selection is where the
+ * user put it, on the screen, and nothing that is shown differs from what was asked for. */
+Test(ui, selection_stays_through_a_thousand_refreshes)
+{
+	static const char *const sorts[] = { "sl", "sa", "sc", "su", "sd", "I", ">" };
+	ui_test_keys(&t, "\\lat>20ms<Enter>j");
+	for (int i = 0; i < 1000; i++) {
+		unsigned int how = (i & 1 ? SNAP_LATER : 0u) | (i % 7 == 3 ? SNAP_FORGOT : 0u);
+		ui_test_snapshot(&t, how);
+		if (i % 5 == 0)
+			ui_test_keys(&t, sorts[i / 5 % (int)ARRAY_SIZE(sorts)]);
+		const struct list_pos *p = &t.ui.pos[SCREEN_REQUESTS];
+		cr_assert(cc_reqid_eq(t.ui.want.selected, FIXTURE_ID), "refresh %d", i);
+		cr_assert(cc_reqid_eq(row_id(p->row), FIXTURE_ID), "refresh %d", i);
+		cr_assert(p->row >= p->top && p->row < p->top + 16, "refresh %d: on the screen", i);
+		cr_assert_str_eq(t.ui.want.filter, "lat>20ms");
+	}
 }
 
 Test(ui, tabs_and_views)
@@ -400,7 +506,9 @@ Test(ui, random_keys_and_sizes, .timeout = 120)
 		fuzz_step(&seed);
 		if (t.ui.want.selected.kind)
 			cr_assert_not_null(ui_request(&t.ui, &s), "step %d: selection lost", i);
-		if (i % 64 || t.ui.follow)
+		/* asked for: a port's row, a blocker, a thread's time */
+		bool asked = t.ui.want.by_port || t.ui.want.also.kind || t.ui.want.span_tid;
+		if (i % 64 || t.ui.follow || asked)
 			continue;
 		struct cc_reqid before = t.ui.want.selected;
 		ui_test_snapshot(&t, rnd(&seed) % 128);

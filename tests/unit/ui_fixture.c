@@ -349,14 +349,16 @@ static void add_threads(struct build *b)
 		{ 4245, 44, "nginx", "CCLLLLLLLNNNCCLLLLNNCC", { 22, 3, 51, 20, 1, 3, 0, 0, 0 } },
 		{ 4249, 0, "worker", "DDDDDDDCDDDDDDDDDDDDDC", { 9, 1, 0, 0, 86, 4, 0, 0, 0 } },
 		{ 4246, 51, "nginx", "CCNNNNCNNNNCCNNNNLLNNC", { 31, 2, 12, 40, 0, 15, 0, 0, 0 } },
-		{ 911, 0, "backup", "", { 0 } },
 	};
 	struct snap_thread out[ARRAY_SIZE(rows)];
 	memset(out, 0, sizeof(out));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		out[i].task = task(b, rows[i].tid, rows[i].comm);
 		out[i].requests = rows[i].requests;
-		out[i].flags = rows[i].tid == 911 ? CC_TF_FOLLOWED : CC_TF_TRACED;
+		out[i].flags = CC_TF_TRACED;
+		out[i].now_cls = i == 1 ? WAIT_FSYNC : WAIT_NET_RECV;
+		out[i].now_ns = i == 1 ? CC_S(75) : CC_MS(3 + 40 * i);
+		out[i].now_seeded = i == 1;
 		for (int g = 0; g < 9; g++)
 			out[i].mix[g] = CC_MS(rows[i].mix[g]);
 		size_t n = strlen(rows[i].strip);
@@ -364,6 +366,8 @@ static void add_threads(struct build *b)
 			out[i].strip[k] = (uint8_t)(strchr(WAIT_GROUPS, rows[i].strip[k % n]) -
 						    WAIT_GROUPS + 1);
 	}
+	struct snap_outside outside = { task(b, 911, "backup"), CC_MS(750), 12, 3 };
+	b->s->outside = keep(&outside, sizeof(outside), b->s->outside_cnt = 1);
 	b->s->threads = keep(out, sizeof(out[0]), b->s->thread_cnt = ARRAY_SIZE(out));
 }
 
@@ -390,6 +394,16 @@ static void add_totals(struct build *b)
 		       "fsync; upstream as always");
 	add_waits(b);
 	add_threads(b);
+	struct snap_port ports[] = {
+		{ 8080, str(b, "nginx:8080"), 17000, CC_US(1900), CC_MS(48), FIXTURE_ID },
+		{ 8443,
+		  str(b, "nginx:8443"),
+		  1204,
+		  CC_US(900),
+		  CC_US(88100),
+		  { 0x7f39e0, 2, CC_REQID_SOCK } },
+	};
+	s->ports = keep(ports, sizeof(ports[0]), s->port_cnt = ARRAY_SIZE(ports));
 }
 
 static void add_stats(struct build *b, unsigned int how)
@@ -422,6 +436,8 @@ static void add_stats(struct build *b, unsigned int how)
 	if (how & SNAP_LOSS) {
 		s->stats.lost_cnt = s->stats.counter[CC_CNT_DROP_EPISODE] = 1204;
 		s->stats.lost_ns = CC_MS(900);
+		struct snap_loss loss = { NOW - CC_S(12), NOW - CC_S(11) };
+		s->losses = keep(&loss, sizeof(loss), s->loss_cnt = 1);
 	}
 }
 
