@@ -21,18 +21,17 @@ static void make(void)
 		cc_ns ns = i == 200 ? CC_MS(60) : (CC_MS(40) / 99) + (i == 0 ? CC_MS(40) % 99 : 0);
 		piece[i].p = (struct cc_piece){ .start = at, .end = at + ns, .cls = WAIT_LOCK };
 		for (int k = 1; k < 4; k++)
-			piece[i + k].p = (struct cc_piece){ .start = at + ns / 3 * (cc_ns)(k - 1),
-							    .end = k == 3 ? at + ns
-									  : at + ns / 3 * (cc_ns)k,
-							    .depth = 1,
-							    .cls = WAIT_CPU };
+			piece[i + k].p =
+				(struct cc_piece){ .start = at + ns / 3 * (cc_ns)(k - 1),
+						   .end = k == 3 ? at + ns : at + ns / 3 * (cc_ns)k,
+						   .depth = 1,
+						   .cls = WAIT_CPU };
 		at += ns;
 	}
 	request.end = at;
-	snap = (struct snapshot){ .pieces = piece,
-				  .piece_cnt = PIECES,
-				  .requests = &request,
-				  .request_cnt = 1 };
+	snap = (struct snapshot){
+		.pieces = piece, .piece_cnt = PIECES, .requests = &request, .request_cnt = 1
+	};
 }
 
 TestSuite(path_rows, .init = make);
