@@ -44,7 +44,7 @@ void ui_port_toggle(struct ui *ui)
 	ui->pos[SCREEN_REQUESTS] = (struct list_pos){ 0 };
 	if (ui->snap && ui_order(ui, NULL))
 		ui_say(ui, true, "out of memory");
-	ui_say(ui, false, ui->want.by_port ? "by port: Enter opens a slow request of it"
-					   : "every request");
+	ui_say(ui, false,
+	       ui->want.by_port ? "by port: Enter opens a slow request of it" : "every request");
 	ui_command(ui, TUI_CH_QUERY);
 }

@@ -5,8 +5,8 @@
 #include "view.h"
 
 struct port_cols {
-	int kind_w, req_x, p50_x, p99_x, mix_x, mix_w, dom_x, dom_w, share_x, woken_x, held_x, who_w,
-		conf_x;
+	int kind_w, req_x, p50_x, p99_x, mix_x, mix_w, dom_x, dom_w, share_x, woken_x, held_x,
+		who_w, conf_x;
 };
 
 /* Right to left; the dominant wait gets what is left. */
