@@ -81,6 +81,9 @@ $(call lib_of,$(1)): $(call objs_of,$(1))
 endef
 $(foreach l,$(LAYERS),$(eval $(call LAYER_RULES,$(l))))
 
+# the table of Go's offsets is taken into it as it is
+$(O)/symbol/go_layout.o: src/symbol/go_offsets.json
+
 # ---- kernel programs ----------------------------------------------------------------------------
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 BPF_OBJ := $(patsubst bpf/%.bpf.c,$(O)/bpf/%.bpf.o,$(BPF_SRC))

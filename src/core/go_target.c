@@ -15,9 +15,13 @@ const char *go_func_name(unsigned int id)
 const char *go_found_name(unsigned int how)
 {
 	static const char *const names[GO_FOUND_CNT] = {
-		[GO_FOUND_NONE] = "not found",       [GO_FOUND_DWARF] = "debug information",
-		[GO_FOUND_TABLE] = "version table",  [GO_FOUND_FILE] = "offsets file",
-		[GO_FOUND_LIVE] = "running process", [GO_FOUND_BUILDINFO] = "build information",
+		[GO_FOUND_NONE] = "not found",
+		[GO_FOUND_DWARF] = "debug information",
+		[GO_FOUND_TABLE] = "version table",
+		[GO_FOUND_FILE] = "offsets file",
+		[GO_FOUND_NEWEST] = "table of the newest version known",
+		[GO_FOUND_LIVE] = "running process",
+		[GO_FOUND_BUILDINFO] = "build information",
 		[GO_FOUND_SCAN] = "version string",
 	};
 

@@ -10,28 +10,29 @@
 
 /* id, name. Integer arguments are in AX, BX, CX, DI, SI (arm64: R0 to R4), g in R14 (R28), but for
  * functions in assembler. A function that the compiler inlined everywhere is not there. */
-#define GO_FUNCS(X)                                                                              \
-	X(GOPARK, "runtime.gopark")             /* (unlockf, lock, u8 reason, ...) by g */       \
-	X(READY, "runtime.ready")               /* (gp, traceskip, next) */                      \
-	X(EXECUTE, "runtime.execute")           /* (gp, inheritTime), on g0 */                   \
-	X(CASGSTATUS, "runtime.casgstatus")     /* (gp, u32 old, u32 new) */                     \
-	X(NEWPROC1, "runtime.newproc1")         /* (fn, callergp, callerpc, ...), on g0 */       \
-	X(GOEXIT0, "runtime.goexit0")           /* (gp), on g0: gp is at its end */              \
-	X(GDESTROY, "runtime.gdestroy")         /* (gp), from 1.20: also of leaked coroutines */ \
-	X(CHANSEND, "runtime.chansend")         /* (c, ep, block, callerpc) */                   \
-	X(CHANRECV, "runtime.chanrecv")         /* (c, ep, block) */                             \
-	X(SEND, "runtime.send")                 /* (c, sg, ep, ...): gives to waiting sg.g */    \
-	X(RECV, "runtime.recv")                 /* (c, sg, ep, ...): takes from waiting sg.g */  \
-	X(CLOSECHAN, "runtime.closechan")       /* (c): wakes all who wait */                    \
-	X(SELECTGO, "runtime.selectgo")         /* (cas0, order0, pc0, nsends, nrecvs, block) */ \
-	X(SEMACQUIRE1, "runtime.semacquire1")   /* (addr, lifo, profile, skip, reason) */        \
-	X(SEMRELEASE1, "runtime.semrelease1")   /* (addr, handoff, skip) */                      \
-	X(NETPOLLBLOCK, "runtime.netpollblock") /* (pd, mode, waitio) */                         \
-	X(ENTERSYSCALL, "runtime.entersyscall") /* () */                                         \
-	X(EXITSYSCALL, "runtime.exitsyscall")   /* () */                                         \
-	X(GCASSIST, "runtime.gcAssistAlloc")    /* (gp): g pays for what it allocated */         \
-	X(STOPTHEWORLD, "runtime.stopTheWorldWithSema")   /* (reason) */                         \
-	X(STARTTHEWORLD, "runtime.startTheWorldWithSema") /* (now, ...) */                       \
+#define GO_FUNCS(X)                                                                               \
+	X(GOPARK, "runtime.gopark")              /* (unlockf, lock, u8 reason, ...) by g */       \
+	X(READY, "runtime.ready")                /* (gp, traceskip, next) */                      \
+	X(EXECUTE, "runtime.execute")            /* (gp, inheritTime), on g0 */                   \
+	X(CASGSTATUS, "runtime.casgstatus")      /* (gp, u32 old, u32 new) */                     \
+	X(NEWPROC1, "runtime.newproc1")          /* (fn, callergp, callerpc, ...), on g0 */       \
+	X(ISSYSTEM, "runtime.isSystemGoroutine") /* (gp, fixed): a g that is made, or ends */     \
+	X(GOEXIT0, "runtime.goexit0")            /* (gp), on g0: gp is at its end */              \
+	X(GDESTROY, "runtime.gdestroy")          /* (gp), from 1.20: also of leaked coroutines */ \
+	X(CHANSEND, "runtime.chansend")          /* (c, ep, block, callerpc) */                   \
+	X(CHANRECV, "runtime.chanrecv")          /* (c, ep, block) */                             \
+	X(SEND, "runtime.send")                  /* (c, sg, ep, ...): gives to waiting sg.g */    \
+	X(RECV, "runtime.recv")                  /* (c, sg, ep, ...): takes from waiting sg.g */  \
+	X(CLOSECHAN, "runtime.closechan")        /* (c): wakes all who wait */                    \
+	X(SELECTGO, "runtime.selectgo")          /* (cas0, order0, pc0, nsends, nrecvs, block) */ \
+	X(SEMACQUIRE1, "runtime.semacquire1")    /* (addr, lifo, profile, skip, reason) */        \
+	X(SEMRELEASE1, "runtime.semrelease1")    /* (addr, handoff, skip) */                      \
+	X(NETPOLLBLOCK, "runtime.netpollblock")  /* (pd, mode, waitio) */                         \
+	X(ENTERSYSCALL, "runtime.entersyscall")  /* () */                                         \
+	X(EXITSYSCALL, "runtime.exitsyscall")    /* () */                                         \
+	X(GCASSIST, "runtime.gcAssistAlloc")     /* (gp): g pays for what it allocated */         \
+	X(STOPTHEWORLD, "runtime.stopTheWorldWithSema")   /* (reason) */                          \
+	X(STARTTHEWORLD, "runtime.startTheWorldWithSema") /* (now, ...) */                        \
 	X(CORO, "runtime.coroswitch_m")                   /* (gp), on g0: from 1.23 */
 
 #define X(id, name) GO_FN_##id,
@@ -73,9 +74,11 @@ struct go_reasons {
 enum go_found { /* how something was found */
 		GO_FOUND_NONE,
 		GO_FOUND_DWARF,
-		GO_FOUND_TABLE, /* by version */
-		GO_FOUND_FILE,  /* --go-offsets */
-		GO_FOUND_LIVE,  /* derived from a running process */
+		GO_FOUND_TABLE,  /* by version */
+		GO_FOUND_FILE,   /* --go-offsets */
+		GO_FOUND_NEWEST, /* that of the newest version known, which this one is newer than:
+				  * only g and m can be checked live, so no hand-off by it */
+		GO_FOUND_LIVE,   /* derived from a running process */
 		GO_FOUND_BUILDINFO,
 		GO_FOUND_SCAN, /* the string the program prints itself with */
 		GO_FOUND_CNT

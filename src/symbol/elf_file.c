@@ -2,6 +2,7 @@
 #include "elf_file.h"
 #include "cfi.h"
 #include "elf_load.h"
+#include "go_tab.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ int elf_file_new(int fd, struct elf_file **ret)
 	}
 	f->fd = fd;
 	f->refs = 1;
+	f->go_err = 1;
 	if (fstat(fd, &st)) {
 		err = -errno;
 	} else {
@@ -53,6 +55,7 @@ void elf_file_put(struct elf_file *f)
 	if (!f || --f->refs)
 		return;
 	cfi_free(f->cfi);
+	go_tab_free(f->go);
 	close(f->fd);
 	free(f->segs);
 	free(f->funcs.v);
@@ -106,6 +109,34 @@ ssize_t elf_file_read(struct elf_file *f, uint64_t off, void *buf, size_t len)
 		done += n;
 	}
 	return (ssize_t)done;
+}
+
+const struct elf_seg *elf_file_seg(const struct elf_file *f, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->seg_cnt; i++) {
+		if (vaddr - f->segs[i].vaddr < f->segs[i].memsz)
+			return &f->segs[i];
+	}
+	return NULL;
+}
+
+ssize_t elf_file_read_at(struct elf_file *f, uint64_t vaddr, void *buf, size_t len)
+{
+	const struct elf_seg *s = elf_file_seg(f, vaddr);
+	uint64_t at, have;
+	ssize_t n = 0;
+
+	if (!s)
+		return -ENOENT;
+	at = vaddr - s->vaddr;
+	len = CC_MIN(len, s->memsz - at);
+	have = at < s->filesz ? CC_MIN(len, s->filesz - at) : 0;
+	if (have)
+		n = elf_file_read(f, s->off + at, buf, have);
+	if (n < 0 || (uint64_t)n < have)
+		return n;
+	memset((char *)buf + have, 0, len - have);
+	return (ssize_t)len;
 }
 
 int elf_file_vaddr(const struct elf_file *f, uint64_t off, bool exec, uint64_t *ret)
@@ -192,9 +223,18 @@ const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
 	return cfi_row(f->cfi, &s, vaddr);
 }
 
+int elf_file_go(struct elf_file *f, struct go_tab **ret)
+{
+	if (f->go_err > 0)
+		f->go_err = go_tab_new(f, &f->go);
+	*ret = f->go;
+	return f->go_err;
+}
+
 size_t elf_file_mem(const struct elf_file *f)
 {
 	return sizeof(*f) + f->seg_cnt * sizeof(*f->segs) + f->fde_cnt * sizeof(*f->fdes) +
 	       (f->funcs.cnt + f->objects.cnt) * sizeof(struct elf_sym) +
-	       (f->cfi ? cfi_mem(f->cfi) : 0) + (f->blocks ? BLOCK_CNT * sizeof(*f->blocks) : 0);
+	       (f->cfi ? cfi_mem(f->cfi) : 0) + (f->go ? go_tab_mem(f->go) : 0) +
+	       (f->blocks ? BLOCK_CNT * sizeof(*f->blocks) : 0);
 }

@@ -30,9 +30,14 @@ struct elf_symtab { /* sorted by address */
 	size_t cnt;
 };
 
+struct elf_range { /* a section or a piece of a segment; len 0: there is none */
+	uint64_t addr, off, len;
+};
+
 struct elf_block;
 struct cfi;
 struct cfi_row;
+struct go_tab;
 
 struct elf_file {
 	unsigned int refs;
@@ -53,8 +58,13 @@ struct elf_file {
 	uint64_t eh_addr, eh_off, eh_len; /* .eh_frame; eh_len 0: none */
 	struct fde *fdes;
 	size_t fde_cnt;
-	struct cfi *cfi;          /* made when it is first asked for */
-	struct elf_block *blocks; /* what was read last */
+	struct elf_range dynamic; /* PT_DYNAMIC */
+	uint64_t tls_size;        /* of the thread-local block, aligned as it asks; 0: none */
+	struct elf_range go_tab_at, go_info_at; /* .gopclntab, .go.buildinfo, if they have a name */
+	struct cfi *cfi;                        /* made when it is first asked for */
+	struct go_tab *go;                      /* the same; NULL: go_err says why */
+	int go_err;                             /* 1: nobody asked yet */
+	struct elf_block *blocks;               /* what was read last */
 };
 
 /* Takes @fd, also on failure. Returns 0, -ENOEXEC if it is no ELF file, -EFBIG, -ENOMEM, -EIO. */
@@ -71,6 +81,12 @@ static inline struct elf_file *elf_file_get(struct elf_file *f)
 /* Reads up to @len bytes at file offset @off through a small cache. Returns how many, or -errno. */
 ssize_t elf_file_read(struct elf_file *f, uint64_t off, void *buf, size_t len);
 
+/* Reads up to @len bytes at @vaddr as linked; .bss is zeros. Returns how many, or -errno. */
+ssize_t elf_file_read_at(struct elf_file *f, uint64_t vaddr, void *buf, size_t len);
+
+/* The PT_LOAD that @vaddr lies in; NULL: none. */
+const struct elf_seg *elf_file_seg(const struct elf_file *f, uint64_t vaddr);
+
 /* The vaddr at file offset @off within an executable (or other) PT_LOAD. Returns -ENOENT: none. */
 CC_NODISCARD int elf_file_vaddr(const struct elf_file *f, uint64_t off, bool exec, uint64_t *ret);
 
@@ -86,6 +102,10 @@ bool elf_file_has_data(const struct elf_file *f, uint64_t vaddr);
 /* How to unwind at @vaddr (cfi.h). NULL: the file tells nothing, or no memory. Borrowed until the
  * next call. */
 const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr);
+
+/* Its Go functions (go_tab.h), found when they are first asked for. *ret is borrowed. Returns 0, or
+ * what go_tab_new() returned: -ENOEXEC if it is no Go program. */
+CC_NODISCARD int elf_file_go(struct elf_file *f, struct go_tab **ret);
 
 /* Memory the tables take, in bytes. */
 size_t elf_file_mem(const struct elf_file *f);

@@ -11,6 +11,7 @@
 #define SYM_MAX (1u << 20)
 #define SECTION_MAX (64u << 20) /* bytes: a table beyond this is not read */
 #define SEG_MAX 64
+#define TLS_MAX (1u << 20)
 
 struct loader { /* for the time of one load */
 	struct elf_file *f;
@@ -39,6 +40,11 @@ static int load_segments(struct loader *l)
 			f->note_off = p.p_offset;
 			f->note_len = p.p_filesz;
 		}
+		if (p.p_type == PT_DYNAMIC)
+			f->dynamic = (struct elf_range){ p.p_vaddr, p.p_offset, p.p_filesz };
+		if (p.p_type == PT_TLS && p.p_memsz && p.p_memsz < TLS_MAX && p.p_align < TLS_MAX)
+			f->tls_size = (p.p_memsz + CC_MAX(p.p_align, 1) - 1) /
+				      CC_MAX(p.p_align, 1) * CC_MAX(p.p_align, 1);
 		if (p.p_type == PT_LOAD && p.p_vaddr + p.p_memsz >= p.p_vaddr &&
 		    p.p_offset + p.p_filesz >= p.p_offset)
 			f->segs[f->seg_cnt++] = (struct elf_seg){
@@ -192,6 +198,19 @@ static int load_fdes(struct loader *l, Elf_Scn *scn, const GElf_Shdr *sh)
 	return ehframe_read(d->d_buf, d->d_size, sh->sh_addr, &l->f->fdes, &l->f->fde_cnt);
 }
 
+/* "stripped" takes no section away that is loaded. */
+static void note_go_section(struct elf_file *f, const char *name, const GElf_Shdr *sh)
+{
+	const struct elf_range r = { sh->sh_addr, sh->sh_offset, sh->sh_size };
+
+	if (sh->sh_type != SHT_PROGBITS)
+		return;
+	if (!strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab"))
+		f->go_tab_at = r;
+	else if (!strcmp(name, ".go.buildinfo"))
+		f->go_info_at = r;
+}
+
 static int load_sections(struct loader *l)
 {
 	Elf_Scn *symtab = NULL, *dynsym = NULL;
@@ -215,6 +234,8 @@ static int load_sections(struct loader *l)
 			dynsym_sh = sh;
 		} else if (name && !strcmp(name, ".eh_frame")) {
 			err = load_fdes(l, scn, &sh);
+		} else if (name) {
+			note_go_section(l->f, name, &sh);
 		}
 	}
 	if (!err && symtab)

@@ -17,14 +17,12 @@ struct go_bin_opts {
 	const char *offsets; /* a file in the form of go_offsets.json; NULL: the one built in */
 };
 
-/* Takes @fd (of /proc/PID/exe, say), also on failure. Returns 0; -ENOEXEC if it is no Go program;
- * -ENOTSUP if it is one that is too old or for another CPU; -EBADMSG if it is damaged; -ENOMEM;
- * -EIO; -EINVAL for @o. Unless it is -ENOMEM, @err says why in one line. */
+/* @o: NULL for all as built in. Takes @fd (of /proc/PID/exe, say), also on failure. Returns 0;
+ * -ENOEXEC if it is no Go program; -ENOTSUP if it is one that is too old or for another CPU;
+ * -EBADMSG if it is damaged; -ENOMEM; -EIO; -EINVAL for @o. Unless it is -ENOMEM, @err says why in
+ * one line. */
 CC_NODISCARD int go_bin_open(int fd, const struct go_bin_opts *o, struct go_bin **ret,
 			     struct cc_err *err);
 void go_bin_free(struct go_bin *b); /* NULL is a no-op */
-
-/* Quick: whether it looks like a Go program at all. */
-bool go_bin_is(struct elf_file *f);
 
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* go_sites: where in the runtime's functions a probe costs little: on an instruction that the
+ * kernel emulates, while the arguments are still in their registers. */
+#ifndef CC_GO_SITES_H
+#define CC_GO_SITES_H
+
+#include "go_target.h"
+
+struct elf_file;
+struct go_tab;
+
+/* Fills @ret, one for each enum go_func_id; off 0: the function is not there. Returns 0, or what
+ * go_tab_by_name() returned. */
+CC_NODISCARD int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret);
+
+/* The best place in a function of @len bytes at most that begins with @code. */
+void go_site_x86(const uint8_t *code, size_t len, struct go_site *ret);
+void go_site_arm64(const uint8_t *code, size_t len, struct go_site *ret);
+
+#endif
