@@ -12,6 +12,7 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_CANNOT_TRACE = 3 
 /* id, name, arguments, one-line help. Dispatch, usage and the man page come from this table. */
 #define CLI_COMMANDS(X)                                                                       \
 	X(TOP, top, "", "live view of the slowest requests; --replay FILE shows a recording") \
+	X(CATCH, catch, "", "wait for a slow request, print its story as Markdown, end")      \
 	X(RECORD, record, "", "record into a .criticast file")                                \
 	X(ANALYZE, analyze, "FILE", "report on a recording: text, JSON or Markdown")          \
 	X(EXPORT, export, "FILE", "turn a recording into pprof or folded stacks")             \
@@ -36,6 +37,8 @@ struct cli_opts {
 	uint32_t ports[CLI_LIST_MAX], port_cnt;
 	const char *comm;
 	const char *replay, *record, *out;
+	cc_ns slow, timeout;
+	uint32_t count;
 	cc_ns dur, interval, window; /* interval 0: not said */
 	bool batch, json, ascii;
 	uint32_t iterations; /* 0: no end */

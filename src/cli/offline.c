@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "offline.h"
 #include "collect.h"
+#include "tracing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,8 +37,6 @@ static int read_all(const char *path, struct engine *e, struct cc_source *src)
 
 static enum cli_exit read_query(const struct cli_opts *o, struct cc_query *q, struct filter **f)
 {
-	struct cc_err err;
-
 	if (o->request && fmt_parse_reqid(o->request, &q->only))
 		return cli_fail(
 			CLI_USAGE,
@@ -45,12 +44,10 @@ static enum cli_exit read_query(const struct cli_opts *o, struct cc_query *q, st
 			o->request);
 	if (o->min_confidence > 100)
 		return cli_fail(CLI_USAGE, "--min-confidence %u: wanted 0..100", o->min_confidence);
-	if (o->filter && filter_parse(o->filter, &err, f))
-		return cli_fail(CLI_USAGE, "filter '%s': %s at character %d", o->filter, err.msg,
-				err.pos + 1);
-	q->filter = *f;
 	q->min_confidence = (uint8_t)o->min_confidence;
-	return CLI_OK;
+	enum cli_exit bad = filter_option(o, f);
+	q->filter = *f;
+	return bad;
 }
 
 static enum cli_exit look(const struct cli_opts *o, const struct engine *e, struct cc_query *q,

@@ -177,15 +177,6 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 
 /* ---- both ---- */
 
-static enum cli_exit source_of(const struct cli_opts *o, struct collect_opts *co)
-{
-	if (!o->replay)
-		return tracing_open(o, co);
-	struct cc_err why;
-	int err = trace_source_new(o->replay, &why, &co->source);
-	return err ? cli_fail(CLI_FAILED, "%s", why.msg) : CLI_OK;
-}
-
 /* What the user has set up for the screens; scripts that read plain text or JSON get the same
  * whoever runs them. */
 static enum cli_exit read_config(struct cli_opts *o, struct config *cfg)
@@ -202,15 +193,13 @@ static enum cli_exit read_config(struct cli_opts *o, struct config *cfg)
 enum cli_exit top_run(const struct cli_opts *given)
 {
 	struct cli_opts opts = *given, *o = &opts;
-	struct filter *f = NULL;
+	struct filter *f;
 	struct config cfg;
-	struct cc_err why;
 	enum cli_exit code = read_config(o, &cfg);
+	if (!code)
+		code = filter_option(o, &f);
 	if (code)
 		return code;
-	if (o->filter && filter_parse(o->filter, &why, &f))
-		return cli_fail(CLI_USAGE, "filter '%s': %s at character %d", o->filter, why.msg,
-				why.pos + 1);
 	struct collect_opts co = {
 		/* twice the window: a view may go back by one; the same for a replay, so that it
 		 * forgets what the live view forgot */
@@ -218,7 +207,7 @@ enum cli_exit top_run(const struct cli_opts *given)
 		.history_bytes = o->replay || o->batch || o->json ? 0 : o->memory / 4,
 		.history_ns = o->window,
 	};
-	code = source_of(o, &co);
+	code = source_open(o, &co);
 	if (!code)
 		code = recording_open(o->record, &co.writer);
 	if (code)

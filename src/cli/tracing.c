@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracing.h"
+#include "filter.h"
 #include "resolver.h"
 #include "trace.h"
 
@@ -104,6 +105,27 @@ enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret
 }
 
 #endif
+
+enum cli_exit source_open(const struct cli_opts *opts, struct collect_opts *ret)
+{
+	struct cc_err why;
+	if (!opts->replay)
+		return tracing_open(opts, ret);
+	int err = trace_source_new(opts->replay, &why, &ret->source);
+	return err ? cli_fail(CLI_FAILED, "%s", why.msg) : CLI_OK;
+}
+
+enum cli_exit filter_option(const struct cli_opts *opts, struct filter **ret)
+{
+	struct cc_err why;
+	*ret = NULL;
+	int err = opts->filter ? filter_parse(opts->filter, &why, ret) : 0;
+	if (err == -ENOMEM)
+		return tracing_failed(err);
+	return err ? cli_fail(CLI_USAGE, "filter '%s': %s at character %d", opts->filter, why.msg,
+			      why.pos + 1)
+		   : CLI_OK;
+}
 
 void tracing_go_first(void) { setpriority(PRIO_PROCESS, (id_t)gettid(), -15); }
 

@@ -10,6 +10,12 @@
  * collect_new() then takes. On failure the line is written and its exit code returned. */
 CC_NODISCARD enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret);
 
+/* The source that @opts asks for: the recording --replay, or a live one as by tracing_open(). */
+CC_NODISCARD enum cli_exit source_open(const struct cli_opts *opts, struct collect_opts *ret);
+
+/* Reads --filter; *ret NULL without one. CLI_USAGE with its line when it does not parse. */
+CC_NODISCARD enum cli_exit filter_option(const struct cli_opts *opts, struct filter **ret);
+
 /* Puts the calling thread, the one that drains, before the load it watches: on a machine that is
  * busy, which is when people look, a collector that waits for a CPU loses events. Only for one that
  * does nothing but drain: an engine on the same thread would take the CPU from the target. Without

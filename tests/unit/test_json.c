@@ -201,6 +201,7 @@ Test(markdown, story)
 					"cart\\_mutex, held by worker/4249 | worker/4249 |\n"));
 	cr_expect_not_null(strstr(text, "| 20.1 | 123.0 | &rarr; disk fsync | worker/4249 |"));
 	cr_expect_not_null(strstr(text, "Path 211.4 ms of latency 211.4 ms."));
+	cr_expect_not_null(strstr(text, "- its longest wait, lock, was ended by "), "%s", text);
 	cr_expect_not_null(
 		strstr(text, "    cart_add+0x41                            app cart.c:88\n"));
 	cr_expect_not_null(strstr(text, "The root cause:\n\n    io_schedule+0x46"));
