@@ -126,6 +126,35 @@ def wait_port(port, seconds=10):
     sys.exit(1)
 
 
+def wait_until(what, true, seconds=30):
+    """States are waited for, not times: a busy machine takes as long as it takes."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            print("not within %d s: %s" % (seconds, what))
+            sys.exit(1)
+        time.sleep(0.002)
+
+
+def wait_arrived(port, client):
+    """Until what the client at that port has sent lies unread at the server."""
+    ends = "0100007F:%04X 0100007F:%04X" % (port, client)
+
+    def unread():
+        with open("/proc/net/tcp") as f:
+            line = next((x for x in f if ends in x), "")
+        m = re.search(r" [0-9A-F]{8}:([0-9A-F]{8}) ", line)
+        return m and int(m.group(1), 16) > 0
+    wait_until("data at the server", unread)
+
+
+def wait_stopped(pid):
+    def stopped():
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(") ", 1)[1].startswith("T")
+    wait_until("a stopped process", stopped)
+
+
 def serve(fn, *args):
     """Runs fn(*args) in a child process until the test ends; returns its pid."""
     pid = os.fork()
