@@ -283,8 +283,7 @@ int cmd_catch(int argc, char **argv)
 		return cli_fail(CLI_FAILED, "cannot watch signals: %s", strerror(-stop_fd));
 	}
 	struct hunt h = { .o = &o, .filter = f, .progress = isatty(STDERR_FILENO) && !o.replay };
-	/* what a story needs is at most as old as the request; the rest only costs time to
-	 * search */
+	/* a story needs what is at most as old as its request; more only costs time to search */
 	struct collect_opts co = { .engine = { .memory_bytes = o.memory,
 					       .window_ns = CC_MAX(CC_S(10), 2 * o.slow) },
 				   .on_tick = on_tick,
