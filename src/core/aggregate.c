@@ -103,7 +103,7 @@ void agg_mix(const struct agg_sorted *s, struct agg_range range, cc_ns ret[9])
 			const char *g = strchr(groups, wait_class_letter(c));
 
 			if (g && *g)
-				ret[g - groups] += s->r[i]->class_ns[c];
+				ret[g - groups] += request_found(s->r[i])->class_ns[c];
 		}
 	}
 }
@@ -113,7 +113,7 @@ static cc_ns mean_class_ns(const struct agg_sorted *s, struct agg_range range, u
 	cc_ns sum = 0;
 
 	for (size_t i = range.from; i < range.to; i++)
-		sum += s->r[i]->class_ns[cls];
+		sum += request_found(s->r[i])->class_ns[cls];
 	return range.to > range.from ? sum / (range.to - range.from) : 0;
 }
 

@@ -8,9 +8,10 @@
 
 void leaf_iter_init(struct leaf_iter *it, const struct cc_piece *path, uint32_t cnt)
 {
-	memset(it, 0, sizeof(*it));
 	it->path = path;
 	it->cnt = cnt;
+	it->next = it->leaf = it->known = it->top = 0;
+	it->at[0] = 0;
 }
 
 static bool says_nothing(unsigned int cls) { return cls == WAIT_UNKNOWN || cls == WAIT_CYCLE; }
@@ -38,15 +39,18 @@ bool leaf_iter_next(struct leaf_iter *it)
 struct group {
 	uint64_t key; /* a place or a culprit */
 	uint32_t resource;
-	uint32_t piece; /* 1 + index of its first piece; 0: slot is free */
+	uint32_t first; /* index of its first piece */
 	uint32_t longest;
 	uint8_t cls;
 	cc_ns ns;
 };
 
-/* Open addressing, a power of two of slots, at least twice as many as pieces: never full. */
+/* Most paths have a handful of groups, found by looking through them; long ones are hashed: open
+ * addressing, at least twice as many slots as pieces, so never full. */
 struct groups {
-	struct group *slots;
+	struct group *v;
+	uint32_t cnt;
+	uint32_t *slots; /* 1 + index in v; NULL: look through v */
 	uint32_t mask;
 	digest_site_fn *site;
 	void *ctx;
@@ -69,22 +73,33 @@ static uint64_t culprit_of(const struct cc_piece *p)
 	return p->holder_tid ? p->holder_tid : p->waker_tid;
 }
 
+static bool is_of(const struct group *s, uint64_t key, const struct cc_piece *p)
+{
+	return s->key == key && s->resource == p->resource && s->cls == p->cls;
+}
+
+/* The group of @p, or where it will be: v[cnt]. */
 static struct group *group_of(struct groups *g, uint64_t key, const struct cc_piece *p)
 {
 	uint64_t h = (key ^ (uint64_t)p->resource << 8 ^ p->cls) * 0x9e3779b97f4a7c15ull;
+	uint32_t *slot;
 
-	for (uint32_t i = (uint32_t)(h >> 32);; i++) {
-		struct group *s = &g->slots[i & g->mask];
+	if (!g->slots) {
+		uint32_t i = 0;
 
-		if (!s->piece) {
-			s->key = key;
-			s->resource = p->resource;
-			s->cls = p->cls;
-			return s;
-		}
-		if (s->key == key && s->resource == p->resource && s->cls == p->cls)
-			return s;
+		while (i < g->cnt && !is_of(&g->v[i], key, p))
+			i++;
+		return &g->v[i];
 	}
+	for (uint32_t i = (uint32_t)(h >> 32);; i++) {
+		slot = &g->slots[i & g->mask];
+		if (!*slot)
+			break;
+		if (is_of(&g->v[*slot - 1], key, p))
+			return &g->v[*slot - 1];
+	}
+	*slot = g->cnt + 1;
+	return &g->v[g->cnt];
 }
 
 static void group_add(struct groups *g, uint64_t key, const struct cc_piece *path, uint32_t idx,
@@ -92,33 +107,39 @@ static void group_add(struct groups *g, uint64_t key, const struct cc_piece *pat
 {
 	struct group *s = group_of(g, key, &path[idx]);
 
-	if (!s->piece) {
-		s->piece = idx + 1;
-		s->longest = idx;
+	if (s == &g->v[g->cnt]) {
+		*s = (struct group){ .key = key,
+				     .resource = path[idx].resource,
+				     .first = idx,
+				     .longest = idx,
+				     .cls = path[idx].cls };
+		g->cnt++;
 	}
-	s->piece = CC_MIN(s->piece, idx + 1);
+	s->first = CC_MIN(s->first, idx);
 	if (piece_ns(&path[idx]) > piece_ns(&path[s->longest]))
 		s->longest = idx;
 	s->ns += ns;
 }
 
-static struct group largest(const struct groups *g)
+/* NULL: there is none. */
+static const struct group *largest(const struct groups *g)
 {
-	struct group best = { 0 };
+	const struct group *best = NULL;
 
-	for (uint32_t i = 0; i <= g->mask; i++) {
-		const struct group *s = &g->slots[i];
+	for (uint32_t i = 0; i < g->cnt; i++) {
+		const struct group *s = &g->v[i];
 
-		if (s->piece &&
-		    (!best.piece || s->ns > best.ns || (s->ns == best.ns && s->piece < best.piece)))
-			best = *s;
+		if (!best || s->ns > best->ns || (s->ns == best->ns && s->first < best->first))
+			best = s;
 	}
 	return best;
 }
 
 static void groups_clear(struct groups *g)
 {
-	memset(g->slots, 0, (g->mask + 1) * sizeof(*g->slots));
+	g->cnt = 0;
+	if (g->slots)
+		memset(g->slots, 0, ((size_t)g->mask + 1) * sizeof(*g->slots));
 }
 
 static bool same_group(const struct groups *g, const struct cc_piece *a, const struct cc_piece *b)
@@ -146,27 +167,32 @@ static struct cc_dominant dominant_of(const struct cc_piece *path, const struct 
 static void find_first(struct groups *g, const struct cc_piece *path, uint32_t cnt,
 		       struct cc_dominant *ret)
 {
+	const struct group *found;
+	struct group whole;
+
+	groups_clear(g);
 	for (uint32_t i = 0; i < cnt; i++) {
 		if (path[i].depth == 0)
 			group_add(g, site_of(g, &path[i]), path, i, piece_ns(&path[i]));
 	}
-	struct group whole = largest(g), culprit;
-
-	if (!whole.piece)
+	found = largest(g);
+	if (!found)
 		return;
+	whole = *found;
 	groups_clear(g);
 	for (uint32_t i = 0; i < cnt; i++) {
 		if (path[i].depth == 0 && same_group(g, &path[i], &path[whole.longest]))
 			group_add(g, culprit_of(&path[i]), path, i, piece_ns(&path[i]));
 	}
-	culprit = largest(g);
-	*ret = dominant_of(path, &whole, &culprit);
+	*ret = dominant_of(path, &whole, largest(g));
 }
 
 static void find_root(struct groups *g, const struct cc_piece *path, uint32_t cnt,
 		      const struct cc_piece *first, struct cc_dominant *ret)
 {
+	const struct group *found;
 	struct leaf_iter it;
+	struct group whole;
 
 	groups_clear(g);
 	for (leaf_iter_init(&it, path, cnt); leaf_iter_next(&it);) {
@@ -174,10 +200,10 @@ static void find_root(struct groups *g, const struct cc_piece *path, uint32_t cn
 			group_add(g, site_of(g, &path[it.known]), path, it.known,
 				  piece_ns(&path[it.leaf]));
 	}
-	struct group whole = largest(g), culprit;
-
-	if (!whole.piece)
+	found = largest(g);
+	if (!found)
 		return;
+	whole = *found;
 	groups_clear(g);
 	for (leaf_iter_init(&it, path, cnt); leaf_iter_next(&it);) {
 		if (same_group(g, &path[it.top], first) &&
@@ -185,15 +211,7 @@ static void find_root(struct groups *g, const struct cc_piece *path, uint32_t cn
 			group_add(g, culprit_of(&path[it.known]), path, it.known,
 				  piece_ns(&path[it.leaf]));
 	}
-	culprit = largest(g);
-	*ret = dominant_of(path, &whole, &culprit);
-}
-
-static void find_dominant(struct groups *g, const struct cc_piece *path, uint32_t cnt,
-			  struct cc_dominant *dominant, struct cc_dominant *root)
-{
-	find_first(g, path, cnt, dominant);
-	find_root(g, path, cnt, &path[dominant->piece], root);
+	*ret = dominant_of(path, &whole, largest(g));
 }
 
 #define SMALL_PATH 64 /* pieces; most requests: no allocation for them */
@@ -201,24 +219,27 @@ static void find_dominant(struct groups *g, const struct cc_piece *path, uint32_
 void digest_dominant(const struct cc_piece *path, uint32_t cnt, digest_site_fn *site, void *ctx,
 		     struct cc_dominant *dominant, struct cc_dominant *root)
 {
-	struct group small[2 * SMALL_PATH];
-	struct groups g = { small, ARRAY_SIZE(small) - 1, site, ctx };
+	struct group small[SMALL_PATH + 1];
+	struct groups g = { .v = small, .site = site, .ctx = ctx };
 
 	memset(dominant, 0, sizeof(*dominant));
 	memset(root, 0, sizeof(*root));
 	if (!cnt)
 		return;
-	if (cnt <= SMALL_PATH) {
-		memset(small, 0, sizeof(small));
-		find_dominant(&g, path, cnt, dominant, root);
-		return;
+	if (cnt > SMALL_PATH) {
+		g.mask = 2 * SMALL_PATH - 1;
+		while (g.mask < 2 * (uint64_t)cnt)
+			g.mask = g.mask << 1 | 1;
+		g.v = malloc(((size_t)cnt + 1) * sizeof(*g.v));
+		g.slots = malloc(((size_t)g.mask + 1) * sizeof(*g.slots));
 	}
-	while (g.mask < 2 * (uint64_t)cnt)
-		g.mask = g.mask << 1 | 1;
-	g.slots = calloc((size_t)g.mask + 1, sizeof(*g.slots));
-	if (!g.slots) /* not attributed, rather than a guess from a part of the path */
-		return;
-	find_dominant(&g, path, cnt, dominant, root);
+	/* without memory: not attributed, rather than a guess from a part of the path */
+	if (cnt <= SMALL_PATH || (g.v && g.slots)) {
+		find_first(&g, path, cnt, dominant);
+		find_root(&g, path, cnt, &path[dominant->piece], root);
+	}
+	if (g.v != small)
+		free(g.v);
 	free(g.slots);
 }
 
@@ -243,15 +264,23 @@ static uint8_t path_confidence(const struct cc_request *r)
 	return (uint8_t)(sum / total);
 }
 
-void request_digest(struct cc_request *r)
+const struct cc_found *request_found(const struct cc_request *r)
+{
+	static const struct cc_found nothing;
+
+	return r->found ? r->found : &nothing;
+}
+
+void request_digest(struct cc_request *r, struct cc_found *f)
 {
 	cc_ns latency = r->end > r->start ? r->end - r->start : 0;
 	struct leaf_iter it;
 
 	r->path_sum_ns = r->unexplained_ns = r->ambiguous_ns = 0;
-	memset(r->class_ns, 0, sizeof(r->class_ns));
+	*f = (struct cc_found){ 0 };
+	r->found = f;
 	r->confidence = 0;
-	digest_dominant(r->path, r->path_ok ? r->path_cnt : 0, NULL, NULL, &r->dominant, &r->root);
+	digest_dominant(r->path, r->path_ok ? r->path_cnt : 0, NULL, NULL, &f->dominant, &f->root);
 	if (!r->path_ok)
 		return;
 	for (uint32_t i = 0; i < r->path_cnt; i++) {
@@ -260,7 +289,7 @@ void request_digest(struct cc_request *r)
 		if (p->depth > 0)
 			continue;
 		r->path_sum_ns += piece_ns(p);
-		r->class_ns[p->cls < WAIT_CLASS_CNT ? p->cls : WAIT_UNKNOWN] += piece_ns(p);
+		f->class_ns[p->cls < WAIT_CLASS_CNT ? p->cls : WAIT_UNKNOWN] += piece_ns(p);
 	}
 	for (leaf_iter_init(&it, r->path, r->path_cnt); leaf_iter_next(&it);) {
 		const struct cc_piece *p = &r->path[it.leaf];

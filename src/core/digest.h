@@ -5,10 +5,10 @@
 
 #include "path.h"
 
-/* Fills what cc_request keeps "from the path": path_sum_ns, unexplained_ns, ambiguous_ns, class_ns,
- * confidence, dominant and root. The site of a piece is its ustack key here. Without a path all are
- * 0 and the classes WAIT_UNKNOWN. */
-void request_digest(struct cc_request *r);
+/* Fills what cc_request keeps "from the path": path_sum_ns, unexplained_ns, ambiguous_ns,
+ * confidence, and *@f, which it is given to keep. The site of a piece is its ustack key here.
+ * Without a path all are 0 and the classes WAIT_UNKNOWN. */
+void request_digest(struct cc_request *r, struct cc_found *f);
 
 /* A number for the place of a piece: pieces of one class and resource with the same number are one
  * wait. NULL as a digest_site_fn: the ustack key. */

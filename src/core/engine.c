@@ -49,6 +49,8 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->wakes);
 	vec_done(&e->mem, &e->losses);
 	vec_done(&e->mem, &e->sorted);
+	vec_done(&e->mem, &e->due);
+	vec_done(&e->mem, &e->rows);
 	vec_done(&e->mem, &e->scratch);
 	vec_done(&e->mem, &e->segs);
 	vec_done(&e->mem, &e->old_holds);
@@ -250,9 +252,10 @@ int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len)
 		e->stats.first_ns = e->stats.first_ns ? CC_MIN(e->stats.first_ns, r->ts) : r->ts;
 		e->stats.last_ns = CC_MAX(e->stats.last_ns, r->ts);
 	}
-	if (e->mem.used > e->evict_at)
-		work_evict(e, 0);
-	return 0;
+	if (e->mem.used <= e->evict_at)
+		return 0;
+	work_evict(e, 0);
+	return work_sort(e);
 }
 
 int engine_finish(struct engine *e)

@@ -11,6 +11,8 @@ struct engine;
 struct engine_opts {
 	uint64_t memory_bytes; /* budget for timelines and requests; 0: 256 MiB */
 	cc_ns window_ns;       /* keep finished requests this long; 0: all (analyze) */
+	uint32_t paths_per_s;  /* paths worked out per second of the stream, of the slowest and of a
+				* sample of the others; 0: all (analyze) */
 	bool no_paths;         /* index only (bench) */
 };
 

@@ -50,6 +50,12 @@ struct idle_memo { /* the first idle episode of @task in [from, scanned) is @fir
 	cc_ns from, scanned, first;
 };
 
+struct due { /* a request to work out, and its segments in e->segs */
+	struct req *r;
+	cc_ns from;
+	uint32_t first, cnt;
+};
+
 struct engine {
 	struct mem mem;
 	struct engine_opts opts;
@@ -62,11 +68,14 @@ struct engine {
 	struct decode_buf *buf;
 	VEC(struct cc_rec_wake) wakes; /* that wait until their time is known */
 	VEC(struct loss_span) losses;
-	VEC(const struct cc_request *) sorted; /* by end, then id */
+	VEC(struct due) due;                   /* at this TICK */
+	VEC(struct lat_row) rows;              /* scratch of select.c */
+	VEC(const struct cc_request *) sorted; /* shown and going on: by end, then id */
 	struct piece_vec scratch;              /* of one path at a time */
 	struct seg_vec segs;                   /* of the requests being worked out */
 	VEC(struct held) old_holds;            /* of one request at a time */
 	size_t evict_at;                       /* memory in use at which to evict next */
+	cc_ns aged_to;                         /* timelines before it went by age */
 	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
 	struct idle_memo idle;                 /* of owner.c; void when a record has come */
 };
@@ -220,10 +229,15 @@ CC_NODISCARD int path_of_tasks(struct engine *e);
 /* Resource of a wait, for people; 0: none. */
 uint32_t path_resource(struct engine *e, const struct task *t, const struct episode *ep);
 
-/* ---- work.c ------------------------------------------------------------------------------- */
+/* ---- work.c, select.c, evict.c ------------------------------------------------------------ */
 
 /* Works out what is complete before @to; requests going on end at @now (0: leave them). */
 CC_NODISCARD int work_paths(struct engine *e, cc_ns to, cc_ns now);
+/* Gives a weight to those of e->due whose paths are to be worked out; keeps the latencies of all.
+ */
+CC_NODISCARD int select_shown(struct engine *e, cc_ns to);
+/* Takes off the lists what needs no more work. */
+void work_tidy(struct engine *e, cc_ns to, cc_ns now);
 /* Keeps to the budget and the window. */
 void work_evict(struct engine *e, cc_ns now);
 /* Puts the requests in order for engine_requests(). */

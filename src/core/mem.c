@@ -63,3 +63,50 @@ void mem_free(struct mem *m, void *p, size_t size)
 		m->used -= size;
 	free(p);
 }
+
+#define SLAB_OBJECTS 64
+
+static int slab_grow(struct mem *m, struct slab *s)
+{
+	char *block;
+
+	if (s->block_cnt == s->block_cap &&
+	    mem_grow(m, &s->blocks, &s->block_cap, s->block_cnt + 1, sizeof(*s->blocks)))
+		return -ENOMEM;
+	block = malloc(SLAB_OBJECTS * s->size);
+	if (!block)
+		return -ENOMEM;
+	s->blocks[s->block_cnt++] = block;
+	for (size_t i = SLAB_OBJECTS; i-- > 0;) {
+		memcpy(block + i * s->size, &s->free, sizeof(s->free));
+		s->free = block + i * s->size;
+	}
+	return 0;
+}
+
+void *slab_alloc(struct mem *m, struct slab *s)
+{
+	void *p;
+
+	if (!s->free && slab_grow(m, s))
+		return NULL;
+	p = s->free;
+	memcpy(&s->free, p, sizeof(s->free));
+	m->used += s->size;
+	return p;
+}
+
+void slab_free(struct mem *m, struct slab *s, void *p)
+{
+	memcpy(p, &s->free, sizeof(s->free));
+	s->free = p;
+	m->used -= s->size;
+}
+
+void slab_done(struct mem *m, struct slab *s)
+{
+	for (uint32_t i = 0; i < s->block_cnt; i++)
+		free(s->blocks[i]);
+	mem_free(m, s->blocks, s->block_cap * sizeof(*s->blocks));
+	*s = (struct slab){ .size = s->size };
+}

@@ -27,6 +27,18 @@ void mem_shrink(struct mem *m, void *slot, uint32_t *cap, size_t keep, size_t si
 void *mem_alloc(struct mem *m, size_t size);
 void mem_free(struct mem *m, void *p, size_t size);
 
+/* Objects of one size, cut from blocks that stay until slab_done(): for what comes and goes all the
+ * time. Counted is what is in use. All zero but size is an empty one. */
+struct slab {
+	size_t size; /* of one, a multiple of 8 */
+	void *free;  /* each begins with the next */
+	void **blocks;
+	uint32_t block_cnt, block_cap;
+};
+void *slab_alloc(struct mem *m, struct slab *s); /* not zeroed; NULL: no memory */
+void slab_free(struct mem *m, struct slab *s, void *p);
+void slab_done(struct mem *m, struct slab *s);
+
 #define vec_reserve(m, v, n) \
 	((n) <= (v)->cap ? 0 : mem_grow((m), &(v)->p, &(v)->cap, (n), sizeof(*(v)->p)))
 #define vec_shrink(m, v) mem_shrink((m), &(v)->p, &(v)->cap, (v)->cnt, sizeof(*(v)->p))

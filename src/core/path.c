@@ -133,19 +133,33 @@ static int walk_end(struct walk *w, cc_ns start, cc_ns end)
 	return 0;
 }
 
+/* A path as it is kept: what it adds up to, then its pieces, in one block. */
+struct kept_path {
+	struct cc_found found;
+	struct cc_piece piece[];
+};
+
+void path_drop(struct mem *mem, struct cc_request *p)
+{
+	struct kept_path *k = (struct kept_path *)p->found;
+
+	mem_free(mem, k, sizeof(*k) + p->path_cnt * sizeof(*p->path));
+	p->found = NULL;
+	p->path = NULL;
+	p->path_cnt = 0;
+	p->path_ok = false;
+}
+
 static int keep_path(struct engine *e, struct cc_request *p, const struct piece_vec *v)
 {
-	size_t size = v->cnt * sizeof(*v->p);
-	struct cc_piece *path = NULL;
+	struct kept_path *k;
 
-	if (v->cnt) {
-		path = mem_alloc(&e->mem, size);
-		if (!path)
-			return -ENOMEM;
-		memcpy(path, v->p, size);
-	}
-	mem_free(&e->mem, p->path, p->path_cnt * sizeof(*p->path));
-	p->path = path;
+	path_drop(&e->mem, p);
+	k = mem_alloc(&e->mem, sizeof(*k) + v->cnt * sizeof(*v->p));
+	if (!k)
+		return -ENOMEM;
+	memcpy(k->piece, v->p, v->cnt * sizeof(*v->p));
+	p->path = k->piece;
 	p->path_cnt = v->cnt;
 	p->path_ok = true;
 	p->lost_inside = false;
@@ -153,7 +167,7 @@ static int keep_path(struct engine *e, struct cc_request *p, const struct piece_
 		p->lost_inside |= (v->p[i].evidence & CC_EV_BIT(LOST)) != 0;
 	for (uint32_t i = 0; i < e->losses.cnt; i++)
 		p->lost_inside |= e->losses.p[i].from < p->end && e->losses.p[i].to > p->start;
-	request_digest(p);
+	request_digest(p, &k->found);
 	return 0;
 }
 
@@ -253,13 +267,22 @@ static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
 	if (r->told)
 		return 0; /* the tid was used twice: the later one is shown */
 	r->told = r->computed = true;
+	r->pub.weight = 1;
 	r->pub.start = CC_MIN(t->known_from, t->eps.p[0].out);
 	r->pub.end = CC_MAX(CC_MIN(t->alive, t->dead), t->eps.p[t->eps.cnt - 1].in);
 	r->pub.tid = r->pub.recv_tid = t->tid;
 	r->pub.tgid = t->tgid;
 	memcpy(r->pub.rec.comm, t->comm, sizeof(r->pub.rec.comm));
-	if (e->opts.no_paths || r->pub.start >= r->pub.end || e->mem.used > e->opts.memory_bytes)
-		return 0;
+	if (vec_reserve(&e->mem, &e->rows, e->rows.cnt + 1))
+		return -ENOMEM;
+	e->rows.p[e->rows.cnt++] = (struct lat_row){
+		CC_MAX(r->pub.start, r->pub.end) - r->pub.start,
+		r->pub.end,
+	};
+	err = requests_finish(&e->reqs, r);
+	if (err || e->opts.no_paths || r->pub.start >= r->pub.end ||
+	    e->mem.used > e->opts.memory_bytes)
+		return err;
 	err = walk_task(&w, e, ti, r->pub.start, r->pub.end, nested_max);
 	return err ? err : keep_path(e, &r->pub, &w.out);
 }
@@ -278,8 +301,9 @@ int path_of_tasks(struct engine *e)
 					 CC_MAX(tasks, 1),
 				 WALK_NESTED_MAX);
 	share = CC_MAX(share, NESTED_LEAST);
+	e->rows.cnt = 0;
 	for (uint32_t i = e->tasks.v.cnt; i-- > 0 && !err;)
 		if (e->tasks.v.p[i].eps.cnt)
 			err = path_of_task(e, i, share);
-	return err;
+	return err ? err : latencies_add(&e->mem, &e->reqs.lat, e->rows.p, e->rows.cnt);
 }

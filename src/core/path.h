@@ -137,6 +137,12 @@ struct cc_dominant {
 	uint64_t ustack, kstack;
 };
 
+/* What a path adds up to. */
+struct cc_found {
+	cc_ns class_ns[WAIT_CLASS_CNT];    /* depth 0 */
+	struct cc_dominant dominant, root; /* first wait; beneath it */
+};
+
 /* A request with its path, as the engine keeps it. Owned by the engine. */
 struct cc_request {
 	struct cc_reqid id;
@@ -145,16 +151,20 @@ struct cc_request {
 	cc_ns start, end;      /* arrival (or first_recv), last_send (in flight: now) */
 	uint32_t tid, tgid;    /* the task that holds it at its end */
 	uint32_t recv_tid;
-	struct cc_piece *path; /* pre-order */
+	uint32_t weight; /* requests that it stands for among those with a path: 1, or more when
+			  * most had none worked out; 0: it is one of these */
 	uint32_t path_cnt;
-	bool path_ok;     /* a path was computed (false: sampled out or too old) */
-	bool lost_inside; /* records were lost within [start, end) */
+	struct cc_piece *path; /* pre-order */
+	bool path_ok;          /* a path was computed (false: sampled out or too old) */
+	bool lost_inside;      /* records were lost within [start, end) */
 	/* from the path, by request_digest() */
+	uint8_t confidence;
 	cc_ns path_sum_ns;                  /* of depth 0; == end - start */
 	cc_ns unexplained_ns, ambiguous_ns; /* over the deepest partition */
-	cc_ns class_ns[WAIT_CLASS_CNT];     /* depth 0 */
-	uint8_t confidence;
-	struct cc_dominant dominant, root; /* first wait; beneath it */
+	const struct cc_found *found;       /* NULL: no path; see request_found() */
 };
+
+/* What its path adds up to; all zero without one. */
+const struct cc_found *request_found(const struct cc_request *r);
 
 #endif

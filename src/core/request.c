@@ -8,25 +8,30 @@
 
 void requests_init(struct requests *rs, struct mem *mem, struct tasks *tasks)
 {
-	*rs = (struct requests){ .mem = mem, .tasks = tasks };
+	*rs = (struct requests){ .mem = mem, .tasks = tasks, .slab.size = sizeof(struct req) };
 }
 
-static void req_free(struct mem *mem, struct req *r)
+static void req_done(struct mem *mem, struct req *r)
 {
-	mem_free(mem, r->pub.path, r->pub.path_cnt * sizeof(*r->pub.path));
+	path_drop(mem, &r->pub);
 	vec_done(mem, &r->ops);
 	vec_done(mem, &r->ups);
 	vec_done(mem, &r->holds);
-	mem_free(mem, r, sizeof(*r));
 }
 
 void requests_done(struct requests *rs)
 {
 	for (uint32_t i = 0; i < rs->v.cnt; i++)
 		if (rs->v.p[i])
-			req_free(rs->mem, rs->v.p[i]);
+			req_done(rs->mem, rs->v.p[i]);
 	for (uint32_t i = 0; i < rs->socks.cnt; i++)
 		vec_done(rs->mem, &rs->socks.p[i].io);
+	for (int i = 0; i < LIST_CNT; i++)
+		vec_done(rs->mem, &rs->list[i]);
+	slab_done(rs->mem, &rs->slab);
+	latencies_done(rs->mem, &rs->lat);
+	vec_done(rs->mem, &rs->shown);
+	vec_done(rs->mem, &rs->streams);
 	vec_done(rs->mem, &rs->v);
 	vec_done(rs->mem, &rs->free);
 	vec_done(rs->mem, &rs->socks);
@@ -62,14 +67,13 @@ struct req *requests_get(struct requests *rs, struct cc_reqid id)
 		return r;
 	if (!rs->free.cnt && vec_reserve(rs->mem, &rs->v, rs->v.cnt + 1))
 		return NULL;
-	r = mem_alloc(rs->mem, sizeof(*r));
+	r = slab_alloc(rs->mem, &rs->slab);
 	if (!r)
 		return NULL;
 	i = rs->free.cnt ? rs->free.p[rs->free.cnt - 1] : rs->v.cnt;
-	r->pub.id = id;
-	r->next = map_get(&rs->by_id, key);
+	*r = (struct req){ .pub.id = id, .slot = i, .next = map_get(&rs->by_id, key) };
 	if (map_put(rs->mem, &rs->by_id, key, i + 1)) {
-		mem_free(rs->mem, r, sizeof(*r));
+		slab_free(rs->mem, &rs->slab, r);
 		return NULL;
 	}
 	if (rs->free.cnt)
@@ -80,25 +84,25 @@ struct req *requests_get(struct requests *rs, struct cc_reqid id)
 	return r;
 }
 
-void requests_drop(struct requests *rs, uint32_t i)
+void requests_drop(struct requests *rs, struct req *r)
 {
-	struct req *r = rs->v.p[i];
 	uint64_t key = id_key(r->pub.id);
-	uint32_t first = map_get(&rs->by_id, key);
+	uint32_t first = map_get(&rs->by_id, key), me = r->slot + 1;
 
-	if (first != i + 1) {
+	if (first != me) {
 		struct req *before = rs->v.p[first - 1];
 
-		while (before->next != i + 1)
+		while (before->next != me)
 			before = rs->v.p[before->next - 1];
 		before->next = r->next;
 	} else if (!r->next || map_put(rs->mem, &rs->by_id, key, r->next)) {
 		map_del(&rs->by_id, key);
 	}
-	rs->v.p[i] = NULL;
+	rs->v.p[r->slot] = NULL;
 	if (!vec_reserve(rs->mem, &rs->free, rs->free.cnt + 1))
-		rs->free.p[rs->free.cnt++] = i;
-	req_free(rs->mem, r);
+		rs->free.p[rs->free.cnt++] = r->slot;
+	req_done(rs->mem, r);
+	slab_free(rs->mem, &rs->slab, r);
 }
 
 /* ---- operations of threads ---------------------------------------------------------------- */
@@ -277,6 +281,7 @@ int requests_req(struct requests *rs, const struct cc_rec_req *q)
 	r->seen = CC_MAX(r->seen, q->h.ts);
 	if (open && r->told)
 		return 0; /* the iterator ran before it ended, or it waits to be resumed */
+	requests_unfinish(rs, r);
 	r->told = !open;
 	r->open = open;
 	r->computed = false;
@@ -288,7 +293,7 @@ int requests_req(struct requests *rs, const struct cc_rec_req *q)
 	r->pub.tid = q->send_tid ? q->send_tid : q->recv_tid;
 	r->pub.tgid = q->tgid;
 	set_span(&r->pub);
-	err = set_times(rs, r);
+	err = requests_list(rs, open ? LIST_OPEN : LIST_DUE, r) ?: set_times(rs, r);
 	if (!err && q->recv_tid)
 		err = learn_receiver(rs, q);
 	return err ? err : requests_req_io(rs, &r->pub.rec);

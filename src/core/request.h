@@ -4,6 +4,7 @@
 #ifndef CC_REQUEST_H
 #define CC_REQUEST_H
 
+#include "latency.h"
 #include "path.h"
 #include "task.h"
 
@@ -30,10 +31,14 @@ struct req {
 	struct cc_request pub;
 	bool told;          /* a REQ came */
 	bool open;          /* an OPEN_REQ came, no REQ yet */
-	bool computed;      /* has the path of what is told now */
+	bool computed;      /* worked out as it is told now */
 	bool due;           /* is being worked out */
-	cc_ns seen;         /* ts of its last record */
 	bool identified;    /* its holders are known */
+	bool settled;       /* was worked out when it was over: its weight stays */
+	bool finished;      /* in latencies (or streams), and in shown if it has a weight */
+	uint8_t lists;      /* 1 << enum req_list */
+	uint32_t slot;      /* in struct requests.v */
+	cc_ns seen;         /* ts of its last record */
 	uint32_t silent[4]; /* tasks that were not heard of up to its end when it was worked out */
 	uint32_t silent_cnt;
 	uint64_t leaned;        /* threads whose operations its path leans on: bit tid % 64 */
@@ -42,6 +47,16 @@ struct req {
 	VEC(struct up_op) ups;  /* by t */
 	VEC(struct held) holds; /* of tasks that worked for it */
 	uint32_t next;
+};
+
+/* What has to be looked at at a TICK, so that it costs nothing to have the others. */
+enum req_list {
+	LIST_DUE,     /* told, not worked out as they are told now */
+	LIST_OPEN,    /* going on */
+	LIST_FRESH,   /* worked out a short while ago: paths of others may need them */
+	LIST_SILENT,  /* with silent_cnt */
+	LIST_LEANING, /* with leaned_open */
+	LIST_CNT,
 };
 
 struct sock_io {
@@ -67,6 +82,11 @@ struct req_news { /* work of a thread in [from, to] that was told after that was
 	bool exact; /* false: it matters until the thread touches something else */
 };
 
+struct req_vec {
+	struct req **p;
+	uint32_t cnt, cap;
+};
+
 struct receiver {      /* a thread that receives requests: a worker */
 	uint32_t task; /* index */
 	uint32_t tgid;
@@ -79,11 +99,17 @@ struct requests {
 	struct tasks *tasks; /* borrowed */
 	VEC(struct req *) v; /* NULL: free */
 	VEC(uint32_t) free;
+	struct slab slab;
 	struct map by_id;
 	VEC(struct sock) socks;
 	struct map by_cookie, by_ports;
 	struct map upstreams; /* cookies of sockets on which the target is the client */
 	VEC(struct req_news) news;
+	struct req_vec list[LIST_CNT];
+	VEC(const struct cc_request *) shown; /* finished, with a weight: by end, then id */
+	struct latencies lat;                 /* of the finished, but for streams ... */
+	VEC(cc_ns) streams;                   /* ... whose ends these are, by time */
+	uint32_t sweep;                       /* slot to look at next for what was never told */
 	struct receiver receivers[RECEIVERS_MAX];
 	uint32_t receiver_cnt;
 	cc_ns worked_to;  /* paths of what ended before it are worked out */
@@ -119,10 +145,36 @@ CC_NODISCARD int requests_up_op(struct requests *rs, struct cc_reqid link, struc
 /* The socket of a REQ, and its operations on it. */
 CC_NODISCARD int requests_req_io(struct requests *rs, const struct cc_rec_req *q);
 
-/* ---- care --------------------------------------------------------------------------------- */
+/* Forgets the path. In path.c. */
+void path_drop(struct mem *mem, struct cc_request *p);
 
-/* Takes the request of slot @i away. */
-void requests_drop(struct requests *rs, uint32_t i);
+/* ---- care: finished.c
+ * --------------------------------------------------------------------------------- */
+
+/* Puts @r on a list, once. */
+CC_NODISCARD int requests_list(struct requests *rs, enum req_list which, struct req *r);
+/* Takes those off it for which @stay says no; frees what nothing needs any more. */
+typedef bool req_stay_fn(void *ctx, const struct req *r);
+void requests_unlist(struct requests *rs, enum req_list which, req_stay_fn *stay, void *ctx);
+
+/* @r is over and worked out: from now on it counts, and is shown when it has a weight. Its latency
+ * is for the caller to keep. */
+CC_NODISCARD int requests_finish(struct requests *rs, struct req *r);
+/* It is told otherwise: takes it back. */
+void requests_unfinish(struct requests *rs, struct req *r);
+
+/* Order of what is shown: by end, then id. */
+int request_by_end(const struct cc_request *a, const struct cc_request *b);
+
+/* Those shown that ended before @before go. Returns how many did. */
+uint64_t requests_evict_shown(struct requests *rs, cc_ns before);
+/* So do latencies. */
+void requests_evict_latencies(struct requests *rs, cc_ns before);
+/* And what was never told and not heard of since @before: looks at a part of all at a time. */
+uint64_t requests_sweep(struct requests *rs, cc_ns before, uint32_t cnt);
+
+/* Takes the request away. */
+void requests_drop(struct requests *rs, struct req *r);
 
 /* Socket operations before @before. */
 void requests_evict_io(struct requests *rs, cc_ns before);
@@ -136,10 +188,8 @@ static inline bool requests_is_open(const struct requests *rs, const struct req 
 {
 	return !r->told || r->pub.end >= rs->working_to;
 }
-static inline uint64_t reqid_bit(struct cc_reqid id)
-{
-	return 1ull << (map_mix2(id.id, id.ordinal) % 64);
-}
+static inline uint64_t reqid_hash(struct cc_reqid id) { return map_mix2(id.id, id.ordinal); }
+static inline uint64_t reqid_bit(struct cc_reqid id) { return 1ull << (reqid_hash(id) % 64); }
 static inline struct cc_reqid touch_id(const struct sock_touch *s)
 {
 	return s->cookie ? reqid_of(s->cookie, s->ordinal) : (struct cc_reqid){ 0 };

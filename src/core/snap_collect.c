@@ -23,7 +23,8 @@ void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_domi
 
 static cc_str subject_str(struct labels *n, const struct cc_request *r, enum filter_key key)
 {
-	const struct cc_piece *p = r->path_ok && r->path_cnt ? &r->path[r->dominant.piece] : NULL;
+	const struct cc_piece *p =
+		r->path_ok && r->path_cnt ? &r->path[request_found(r)->dominant.piece] : NULL;
 
 	switch (key) {
 	case FK_SITE:
@@ -71,8 +72,10 @@ static bool wanted(struct snap_build *b, const struct cc_request *r)
 	if (!b->q->filter)
 		return true;
 	struct cc_request seen = *r; /* as the rows show it: with places by name */
+	struct cc_found found = *request_found(r);
 
-	snap_dominants(&b->labels, r, &seen.dominant, &seen.root);
+	seen.found = &found;
+	snap_dominants(&b->labels, r, &found.dominant, &found.root);
 	struct filter_subject subject = {
 		.r = &seen,
 		.wall_off_ns = b->s->realtime_off_ns + b->q->tz_off_s * (int64_t)CC_S(1),

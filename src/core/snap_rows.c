@@ -28,7 +28,7 @@ static uint64_t sort_key(const struct cc_request *r, enum snap_sort sort)
 	case SORT_UNEXPLAINED:
 		return r->unexplained_ns;
 	case SORT_DOMINANT:
-		return r->dominant.ns;
+		return request_found(r)->dominant.ns;
 	}
 	return request_latency(r);
 }
@@ -214,7 +214,7 @@ static int show_request(struct snap_build *b, const struct cc_request *r, struct
 		.dominant = show_dominant(n, r, &dominant),
 		.root = show_dominant(n, r, &root),
 	};
-	memcpy(row->class_ns, r->class_ns, sizeof(row->class_ns));
+	memcpy(row->class_ns, request_found(r)->class_ns, sizeof(row->class_ns));
 	show_people(n, r, &dominant, row);
 	return r->path_ok ? add_pieces(b, r, row) : 0;
 }

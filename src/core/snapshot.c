@@ -188,11 +188,12 @@ static int slow_detail(struct snap_build *b, unsigned int cls, struct verdict_sl
 	free(rows);
 	for (size_t i = slow.from; i < slow.to; i++) {
 		const struct cc_request *r = b->sorted.r[i];
+		const struct cc_found *f = request_found(r);
 
-		if (!r->path_ok || r->dominant.cls != cls || r->root.cls >= WAIT_CLASS_CNT)
+		if (!r->path_ok || f->dominant.cls != cls || f->root.cls >= WAIT_CLASS_CNT)
 			continue;
-		roots[r->root.cls] += r->dominant.ns;
-		all += r->dominant.ns;
+		roots[f->root.cls] += f->dominant.ns;
+		all += f->dominant.ns;
 	}
 	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
 		if (roots[c] > all / 2)

@@ -6,8 +6,6 @@
 
 #include "engine_priv.h"
 
-#define STALE_TICKS 3 /* an open request not told again for so long is gone: its REQ was lost */
-
 /* What a thread touched is its owner until it touches something else. */
 static cc_ns matters_until(const struct engine *e, const struct req_news *n)
 {
@@ -47,11 +45,34 @@ static int add_late(struct engine *e)
 	return 0;
 }
 
-/* Work that was told late: paths that leaned on these threads then are worked out again. */
-static void forget_leaning(struct engine *e)
+static int put_due(struct engine *e, struct req *r);
+
+static bool leaned_on_news(const struct engine *e, const struct req *r)
+{
+	for (uint32_t i = 0; i < e->reqs.news.cnt; i++) {
+		const struct req_news *n = &e->reqs.news.p[i];
+
+		if (n->from <= r->pub.end && n->to >= r->pub.start &&
+		    r->leaned >> (n->tid % 64) & 1)
+			return true;
+	}
+	return false;
+}
+
+static int forget(struct engine *e, struct req *r)
+{
+	r->computed = false;
+	requests_unfinish(&e->reqs, r);
+	return put_due(e, r);
+}
+
+/* Work that was told late: what leaned on these threads then is worked out again. */
+static int forget_leaning(struct engine *e)
 {
 	struct requests *rs = &e->reqs;
+	const struct req_vec *fresh = &rs->list[LIST_FRESH];
 	cc_ns first = CC_NEVER;
+	int err = 0;
 
 	for (uint32_t i = 0; i < rs->news.cnt; i++) {
 		if (!rs->news.p[i].exact)
@@ -59,31 +80,37 @@ static void forget_leaning(struct engine *e)
 				CC_MAX(rs->news.p[i].to, matters_until(e, &rs->news.p[i]));
 		first = CC_MIN(first, rs->news.p[i].from);
 	}
-	for (uint32_t i = 0; i < rs->v.cnt && rs->news.cnt; i++) {
-		struct req *r = rs->v.p[i];
+	for (uint32_t i = 0; i < fresh->cnt && rs->news.cnt && !err; i++) {
+		struct req *r = fresh->p[i];
 
-		if (!r || !r->computed || r->pub.end < first)
-			continue;
-		for (uint32_t j = 0; j < rs->news.cnt && r->computed; j++) {
-			const struct req_news *n = &rs->news.p[j];
+		if (r->computed && r->pub.end >= first && leaned_on_news(e, r))
+			err = forget(e, r);
+	}
+	for (uint32_t i = rs->shown.cnt; i-- > 0 && rs->news.cnt && !err;) {
+		struct req *r = (struct req *)rs->shown.p[i]; /* pub is its first member */
 
-			if (n->from <= r->pub.end && n->to >= r->pub.start &&
-			    r->leaned >> (n->tid % 64) & 1)
-				r->computed = false;
-		}
+		if (r->pub.end < first)
+			break;
+		if (r->computed && leaned_on_news(e, r))
+			err = forget(e, r);
 	}
 	rs->news.cnt = 0;
+	return err;
 }
 
 /* Paths that leaned on requests that were open then and are told now (@told: their bits). */
-static void forget_open(struct engine *e, uint64_t told)
+static int forget_open(struct engine *e, uint64_t told)
 {
-	for (uint32_t i = 0; i < e->reqs.v.cnt && told; i++) {
-		struct req *r = e->reqs.v.p[i];
+	const struct req_vec *v = &e->reqs.list[LIST_LEANING];
+	int err = 0;
 
-		if (r && !r->due && r->leaned_open & told)
-			r->computed = false;
+	for (uint32_t i = 0; i < v->cnt && told && !err; i++) {
+		struct req *r = v->p[i];
+
+		if (!r->due && r->finished && r->leaned_open & told)
+			err = forget(e, r);
 	}
+	return err;
 }
 
 /* Remembers the holds of @r before they are found anew. */
@@ -123,200 +150,180 @@ static int add_holders(struct engine *e, const struct req *r)
 	return 0;
 }
 
-/* What ends after the watermark is worked out too, as far as it is known, and again later. */
-static bool is_due(const struct engine *e, const struct req *r, cc_ns now)
-{
-	if (r->told)
-		return !r->computed || is_broken_silence(e, r);
-	return r->open && now;
-}
-
 static bool is_sampled(const struct engine *e, const struct req *r)
 {
 	uint64_t n = e->stats.option[CC_OPT_SAMPLE];
 
-	return n < 2 || map_mix2(r->pub.id.id, r->pub.id.ordinal) % n == 0;
+	return n < 2 || reqid_hash(r->pub.id) % n == 0;
 }
 
-struct due { /* a request to work out, and its segments in e->segs */
-	uint32_t slot, first, cnt;
-};
-struct due_vec {
-	struct due *p;
-	uint32_t cnt, cap;
-};
+/* ---- what is due -------------------------------------------------------------------------- */
 
-/* Finds out who worked for each request that is due and not among the first @done of @due. */
-static int identify(struct engine *e, struct due_vec *due, uint32_t done, cc_ns now,
-		    uint64_t *ret_told)
+static int put_due(struct engine *e, struct req *r)
+{
+	if (r->due || r->pub.id.kind != CC_REQID_SOCK)
+		return 0;
+	if (vec_reserve(&e->mem, &e->due, e->due.cnt + 1))
+		return -ENOMEM;
+	r->due = true;
+	e->due.p[e->due.cnt++] = (struct due){ .r = r, .from = r->pub.rec.first_recv };
+	return 0;
+}
+
+static bool by_from_in_order(const struct engine *e)
+{
+	for (uint32_t i = 1; i < e->due.cnt; i++)
+		if (e->due.p[i - 1].from > e->due.p[i].from)
+			return false;
+	return true;
+}
+
+static int by_from(const void *pa, const void *pb)
+{
+	const struct due *a = pa, *b = pb;
+
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	return (a->r->slot > b->r->slot) - (a->r->slot < b->r->slot);
+}
+
+/* What was told, what goes on, what a thread that was silent has broken its silence about. In order
+ * of time, as holds of a thread are kept. What ends after the watermark is worked out too, as far
+ * as it is known, and again later. */
+static int gather_due(struct engine *e, cc_ns now)
 {
 	struct requests *rs = &e->reqs;
+	const struct req_vec *v = &rs->list[LIST_DUE];
+	int err = 0;
 
-	for (uint32_t i = 0; i < rs->v.cnt; i++) {
-		struct req *r = rs->v.p[i];
-		struct due *d;
-		int err;
+	e->due.cnt = 0;
+	for (uint32_t i = 0; i < v->cnt && !err; i++)
+		err = put_due(e, v->p[i]);
+	v = &rs->list[LIST_OPEN];
+	for (uint32_t i = 0; i < v->cnt && now && !err; i++) {
+		if (!v->p[i]->open)
+			continue;
+		v->p[i]->pub.end = CC_MAX(v->p[i]->pub.start, now);
+		err = put_due(e, v->p[i]);
+	}
+	v = &rs->list[LIST_SILENT];
+	for (uint32_t i = 0; i < v->cnt && !err; i++)
+		if (v->p[i]->finished && is_broken_silence(e, v->p[i]))
+			err = forget(e, v->p[i]);
+	if (e->due.cnt && !by_from_in_order(e))
+		qsort(e->due.p, e->due.cnt, sizeof(*e->due.p), by_from);
+	return err;
+}
 
-		if (!r || r->pub.id.kind != CC_REQID_SOCK || !is_due(e, r, now))
-			continue;
-		if (done && r->due)
-			continue;
-		if (!r->told)
-			r->pub.end = CC_MAX(r->pub.start, now);
-		if (vec_reserve(&e->mem, due, due->cnt + 1))
-			return -ENOMEM;
-		d = &due->p[due->cnt++];
-		*d = (struct due){ .slot = i, .first = e->segs.cnt };
-		r->due = true;
+/* Finds out who worked for each request that is due, from the @done first on. */
+static int identify(struct engine *e, uint32_t done, uint64_t *ret_told)
+{
+	int err = 0;
+
+	for (uint32_t i = done; i < e->due.cnt && !err; i++) {
+		struct due *d = &e->due.p[i];
+		struct req *r = d->r;
+
+		d->first = e->segs.cnt;
 		r->leaned = r->leaned_open = 0;
 		r->silent_cnt = 0;
-		err = save_holds(e, r);
-		if (!err)
-			err = identity_find(e, r);
+		err = save_holds(e, r) ?: identity_find(e, r) ?: add_holders(e, r);
 		d->cnt = e->segs.cnt - d->first;
-		if (!err)
-			err = add_holders(e, r);
-		if (err)
-			return err;
 		if (r->told && r->identified)
 			*ret_told |= reqid_bit(r->pub.id);
 		r->identified = true;
 	}
+	return err;
+}
+
+static int work_out(struct engine *e, const struct due *d)
+{
+	struct req *r = d->r;
+
+	if (r->pub.weight && is_sampled(e, r))
+		return path_of_request(e, r, e->segs.p + d->first, d->cnt);
+	path_drop(&e->mem, &r->pub);
 	return 0;
+}
+
+/* Where what was worked out belongs now. */
+static int settle(struct engine *e, struct req *r, cc_ns to)
+{
+	struct requests *rs = &e->reqs;
+	int err = 0;
+
+	r->due = false;
+	r->computed = r->told && r->pub.end < to;
+	r->settled |= r->computed;
+	if (r->silent_cnt)
+		err = requests_list(rs, LIST_SILENT, r);
+	if (!err && r->leaned_open)
+		err = requests_list(rs, LIST_LEANING, r);
+	if (err || !r->computed)
+		return err;
+	return requests_list(rs, LIST_FRESH, r) ?: requests_finish(rs, r);
 }
 
 int work_paths(struct engine *e, cc_ns to, cc_ns now)
 {
-	struct due_vec due = { 0 };
 	uint64_t told = 0, ignored;
+	uint32_t cnt;
 	int err;
 
 	e->segs.cnt = 0;
 	e->idle.valid = false;
 	e->reqs.working_to = to;
-	err = add_late(e);
-	if (err)
-		return err;
 	/* who worked for which request must be known of all before one is walked */
-	err = identify(e, &due, 0, now, &told);
+	err = add_late(e) ?: gather_due(e, now) ?: identify(e, 0, &told);
 	if (!err && (e->reqs.news.cnt || told)) {
-		forget_leaning(e);
-		forget_open(e, told);
-		err = identify(e, &due, due.cnt, now, &ignored);
+		cnt = e->due.cnt;
+		err = forget_leaning(e) ?: forget_open(e, told) ?: identify(e, cnt, &ignored);
 		e->reqs.news.cnt = 0;
 	}
-	for (uint32_t i = 0; i < due.cnt && !err; i++) {
-		struct req *r = e->reqs.v.p[due.p[i].slot];
-
-		if (is_sampled(e, r))
-			err = path_of_request(e, r, e->segs.p + due.p[i].first, due.p[i].cnt);
-		r->computed = r->told && r->pub.end < to;
-		r->due = false;
-	}
-	vec_done(&e->mem, &due);
+	if (!err)
+		err = select_shown(e, to);
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
+		err = work_out(e, &e->due.p[i]);
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
+		err = settle(e, e->due.p[i].r, to);
 	e->reqs.worked_to = CC_MAX(e->reqs.worked_to, to);
+	if (!err)
+		work_tidy(e, to, now);
 	return err;
 }
 
 static int by_end(const void *a, const void *b)
 {
-	const struct cc_request *x = *(const struct cc_request *const *)a,
-				*y = *(const struct cc_request *const *)b;
-
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	if (x->id.kind != y->id.kind)
-		return x->id.kind < y->id.kind ? -1 : 1;
-	if (x->id.id != y->id.id)
-		return x->id.id < y->id.id ? -1 : 1;
-	return (x->id.ordinal > y->id.ordinal) - (x->id.ordinal < y->id.ordinal);
+	return request_by_end(*(const struct cc_request *const *)a,
+			      *(const struct cc_request *const *)b);
 }
 
+/* What is shown is in order already; what goes on, or ended after the watermark, joins it. */
 int work_sort(struct engine *e)
 {
+	const struct requests *rs = &e->reqs;
+	uint32_t cnt = 0, shown = rs->shown.cnt, at;
+
 	e->sorted.cnt = 0;
-	for (uint32_t i = 0; i < e->reqs.v.cnt; i++) {
-		const struct req *r = e->reqs.v.p[i];
+	if (vec_reserve(&e->mem, &e->sorted,
+			shown + rs->list[LIST_OPEN].cnt + rs->list[LIST_DUE].cnt + 1))
+		return -ENOMEM;
+	for (int l = LIST_DUE; l <= LIST_OPEN; l++)
+		for (uint32_t i = 0; i < rs->list[l].cnt; i++)
+			e->sorted.p[cnt++] = &rs->list[l].p[i]->pub;
+	if (cnt)
+		qsort(e->sorted.p, cnt, sizeof(*e->sorted.p), by_end);
+	/* from the end, where both meet */
+	e->sorted.cnt = at = shown + cnt;
+	while (cnt > 0 && shown > 0) {
+		const struct cc_request *a = rs->shown.p[shown - 1], *b = e->sorted.p[cnt - 1];
+		bool later = request_by_end(a, b) > 0;
 
-		if (!r || (!r->told && !r->open))
-			continue;
-		if (vec_reserve(&e->mem, &e->sorted, e->sorted.cnt + 1))
-			return -ENOMEM;
-		e->sorted.p[e->sorted.cnt++] = &r->pub;
+		e->sorted.p[--at] = later ? a : b;
+		shown -= later;
+		cnt -= !later;
 	}
-	if (e->sorted.cnt)
-		qsort(e->sorted.p, e->sorted.cnt, sizeof(e->sorted.p[0]), by_end);
+	if (shown)
+		memcpy(e->sorted.p, rs->shown.p, shown * sizeof(*e->sorted.p));
 	return 0;
-}
-
-/* ---- keeping to the budget ---------------------------------------------------------------- */
-
-static uint64_t drop_requests(struct engine *e, cc_ns before, cc_ns stale)
-{
-	uint64_t cnt = 0;
-
-	for (uint32_t i = 0; i < e->reqs.v.cnt; i++) {
-		struct req *r = e->reqs.v.p[i];
-		bool go;
-
-		if (!r)
-			continue;
-		if (r->told)
-			go = r->pub.end < before;
-		else
-			go = r->seen < (r->open ? stale : before);
-		if (!go)
-			continue;
-		requests_drop(&e->reqs, i);
-		cnt++;
-	}
-	return cnt;
-}
-
-static cc_ns oldest(const struct engine *e)
-{
-	cc_ns first = CC_NEVER;
-
-	for (uint32_t i = 0; i < e->tasks.v.cnt; i++)
-		if (e->tasks.v.p[i].eps.cnt)
-			first = CC_MIN(first, e->tasks.v.p[i].eps.p[0].in);
-	for (uint32_t i = 0; i < e->reqs.v.cnt; i++)
-		if (e->reqs.v.p[i])
-			first = CC_MIN(first, e->reqs.v.p[i]->told ? e->reqs.v.p[i]->pub.end
-								   : e->reqs.v.p[i]->seen);
-	return first;
-}
-
-static void drop_before(struct engine *e, cc_ns before, cc_ns stale)
-{
-	e->sorted.cnt = 0; /* pointers into requests that go */
-	e->stats.evicted += drop_requests(e, before, stale);
-	e->stats.evicted += tasks_evict(&e->tasks, before);
-	resources_evict(&e->res, before);
-	requests_evict_io(&e->reqs, before);
-}
-
-void work_evict(struct engine *e, cc_ns now)
-{
-	size_t budget = e->opts.memory_bytes;
-	cc_ns window = e->opts.window_ns, interval = e->tick_ns;
-	cc_ns stale = interval && now > STALE_TICKS * interval ? now - STALE_TICKS * interval : 0;
-
-	if (window && now > window)
-		e->stats.evicted += drop_requests(e, now - window, stale);
-	else if (stale)
-		e->stats.evicted += drop_requests(e, 0, stale);
-	/* a quarter of the time at once: going through everything must be rare */
-	while (e->mem.used > budget) {
-		cc_ns first = oldest(e), last = CC_MAX(e->stats.last_ns, now);
-		size_t used = e->mem.used;
-
-		if (first >= last)
-			break;
-		drop_before(e, first + (last - first) / 4 + 1, stale);
-		if (e->mem.used >= used && oldest(e) <= first)
-			break;
-	}
-	e->evict_at = CC_MAX(budget, e->mem.used + budget / 16);
-	e->stats.memory_bytes = e->mem.used;
 }

@@ -45,6 +45,7 @@ static const struct agg_names names = { NULL,        name_site, name_resource, n
 struct sample {
 	struct cc_request r;
 	struct cc_piece p[4];
+	struct cc_found found;
 };
 
 static struct sample *samples(uint32_t cnt, const struct cc_request **ret)
@@ -85,7 +86,7 @@ static void lock_and_cpu(struct sample *s, unsigned int end, unsigned int lock, 
 				     .cls = WAIT_CPU,
 				     .confidence = 98 };
 	r->path_cnt = 2;
-	request_digest(r);
+	request_digest(r, &s->found);
 }
 
 Test(aggregate, percentiles_by_nearest_rank)
@@ -149,7 +150,7 @@ Test(aggregate, slow_against_typical)
 	cr_expect_eq(agg_slow(&s).from, 0);
 	all[40].r.start -= CC_MS(50); /* the 95th is slow now too */
 	all[40].p[0].start -= CC_MS(50);
-	request_digest(&all[40].r);
+	request_digest(&all[40].r, &all[40].found);
 	agg_sorted_done(&s);
 	cr_assert_eq(agg_sort(r, 100, &s), 0);
 	cr_expect_eq(agg_slow(&s).from, 94);

@@ -6,6 +6,8 @@
 #include "confidence.h"
 #include "digest.h"
 
+static struct cc_found found; /* of the request at hand; each test is a process */
+
 /* A piece of [start, end) ms at a depth; nested ones follow. */
 static struct cc_piece piece(unsigned int start, unsigned int end, unsigned int depth,
 			     enum wait_class cls, unsigned int confidence)
@@ -49,23 +51,23 @@ Test(digest, sums_dominant_and_root)
 	shop(p);
 	struct cc_request r = request(p, 6);
 
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.path_sum_ns, CC_MS(211));
 	cr_expect_eq(r.unexplained_ns, 0);
-	cr_expect_eq(r.class_ns[WAIT_CPU], CC_MS(8));
-	cr_expect_eq(r.class_ns[WAIT_LOCK], CC_MS(141));
-	cr_expect_eq(r.class_ns[WAIT_FSYNC], 0, "class_ns is of depth 0");
-	cr_expect_eq(r.class_ns[WAIT_NET_RECV], CC_MS(62));
-	cr_expect_eq(r.dominant.cls, WAIT_LOCK);
-	cr_expect_eq(r.dominant.ns, CC_MS(141));
-	cr_expect_eq(r.dominant.piece, 1);
-	cr_expect_eq(r.dominant.ustack, 11);
-	cr_expect_eq(r.dominant.resource, 5);
-	cr_expect_eq(r.root.cls, WAIT_FSYNC);
-	cr_expect_eq(r.root.ns, CC_MS(123));
-	cr_expect_eq(r.root.piece, 3);
-	cr_expect_eq(r.root.ustack, 33);
-	cr_expect_eq(r.root.kstack, 34);
+	cr_expect_eq(r.found->class_ns[WAIT_CPU], CC_MS(8));
+	cr_expect_eq(r.found->class_ns[WAIT_LOCK], CC_MS(141));
+	cr_expect_eq(r.found->class_ns[WAIT_FSYNC], 0, "class_ns is of depth 0");
+	cr_expect_eq(r.found->class_ns[WAIT_NET_RECV], CC_MS(62));
+	cr_expect_eq(r.found->dominant.cls, WAIT_LOCK);
+	cr_expect_eq(r.found->dominant.ns, CC_MS(141));
+	cr_expect_eq(r.found->dominant.piece, 1);
+	cr_expect_eq(r.found->dominant.ustack, 11);
+	cr_expect_eq(r.found->dominant.resource, 5);
+	cr_expect_eq(r.found->root.cls, WAIT_FSYNC);
+	cr_expect_eq(r.found->root.ns, CC_MS(123));
+	cr_expect_eq(r.found->root.piece, 3);
+	cr_expect_eq(r.found->root.ustack, 33);
+	cr_expect_eq(r.found->root.kstack, 34);
 	/* (2*98 + 18*95 + 123*75 + 62*75 + 6*98) / 211 = 16369 / 211 = 77.57 */
 	cr_expect_eq(r.confidence, 77);
 }
@@ -77,20 +79,20 @@ Test(digest, dominant_is_a_sum_and_ties_go_to_the_earlier)
 				 piece(110, 130, 0, WAIT_LOCK, 90) };
 	struct cc_request r = request(p, 5);
 
-	request_digest(&r); /* lock 40 + 20, fsync 30 + 30 */
-	cr_expect_eq(r.dominant.cls, WAIT_LOCK);
-	cr_expect_eq(r.dominant.ns, CC_MS(60));
+	request_digest(&r, &found); /* lock 40 + 20, fsync 30 + 30 */
+	cr_expect_eq(r.found->dominant.cls, WAIT_LOCK);
+	cr_expect_eq(r.found->dominant.ns, CC_MS(60));
 	p[4].resource = 9; /* another lock now: 40 against 60 */
-	request_digest(&r);
-	cr_expect_eq(r.dominant.cls, WAIT_FSYNC);
-	cr_expect_eq(r.dominant.piece, 1);
+	request_digest(&r, &found);
+	cr_expect_eq(r.found->dominant.cls, WAIT_FSYNC);
+	cr_expect_eq(r.found->dominant.piece, 1);
 	p[3].ustack = 4; /* another place */
-	request_digest(&r);
-	cr_expect_eq(r.dominant.cls, WAIT_LOCK);
-	cr_expect_eq(r.dominant.ns, CC_MS(40));
-	cr_expect_eq(r.root.cls, WAIT_LOCK, "nothing beneath: the root is the wait itself");
-	cr_expect_eq(r.root.ns, CC_MS(40));
-	cr_expect_eq(r.root.piece, 0);
+	request_digest(&r, &found);
+	cr_expect_eq(r.found->dominant.cls, WAIT_LOCK);
+	cr_expect_eq(r.found->dominant.ns, CC_MS(40));
+	cr_expect_eq(r.found->root.cls, WAIT_LOCK, "nothing beneath: the root is the wait itself");
+	cr_expect_eq(r.found->root.ns, CC_MS(40));
+	cr_expect_eq(r.found->root.piece, 0);
 }
 
 static uint64_t one_place(void *ctx, const struct cc_piece *p)
@@ -152,21 +154,21 @@ Test(digest, unknown_and_cycle_never_replace_their_parent)
 				 piece(100, 110, 0, WAIT_CPU, 98) };
 	struct cc_request r = request(p, 5);
 
-	request_digest(&r);
-	cr_expect_eq(r.root.cls, WAIT_LOCK);
-	cr_expect_eq(r.root.ns, CC_MS(60));
+	request_digest(&r, &found);
+	cr_expect_eq(r.found->root.cls, WAIT_LOCK);
+	cr_expect_eq(r.found->root.ns, CC_MS(60));
 	cr_expect_eq(r.unexplained_ns, CC_MS(100), "the deepest partition tells what is explained");
 	cr_expect_eq(r.ambiguous_ns, 0);
 	cr_expect_leq(r.confidence, CC_CONF_GAPS);
 	p[1].cls = WAIT_FSYNC;
-	request_digest(&r);
-	cr_expect_eq(r.root.cls, WAIT_FSYNC);
-	cr_expect_eq(r.root.ns, CC_MS(60));
+	request_digest(&r, &found);
+	cr_expect_eq(r.found->root.cls, WAIT_FSYNC);
+	cr_expect_eq(r.found->root.ns, CC_MS(60));
 	p[2].end = p[3].end = CC_MS(190); /* 130 of sleep, whose cycle says nothing */
 	p[0].end = CC_MS(190);
-	request_digest(&r);
-	cr_expect_eq(r.root.cls, WAIT_SLEEP);
-	cr_expect_eq(r.root.piece, 2);
+	request_digest(&r, &found);
+	cr_expect_eq(r.found->root.cls, WAIT_SLEEP);
+	cr_expect_eq(r.found->root.piece, 2);
 }
 
 Test(digest, caps_of_confidence)
@@ -174,28 +176,28 @@ Test(digest, caps_of_confidence)
 	struct cc_piece p[2] = { piece(0, 95, 0, WAIT_CPU, 98), piece(95, 100, 0, WAIT_ASYNC, 98) };
 	struct cc_request r = request(p, 2);
 
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 98);
 	cr_expect_eq(r.unexplained_ns, CC_MS(5));
 	r.lost_inside = true;
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 89);
 	p[0].end = p[1].start = CC_MS(90); /* 90 % accounted: enough */
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 89);
 	p[0].end -= 1;
 	p[1].start -= 1;
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 59);
 	p[1].cls = WAIT_AMBIGUOUS;
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.ambiguous_ns, CC_MS(10) + 1);
 	/* a path that does not reach the request's end is not accounted either */
 	struct cc_piece one = piece(0, 50, 0, WAIT_CPU, 98);
 
 	r = request(&one, 1);
 	r.end = CC_MS(100);
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.path_sum_ns, CC_MS(50));
 	cr_expect_eq(r.confidence, 59);
 }
@@ -207,17 +209,17 @@ Test(digest, no_path_says_nothing)
 	shop(p);
 	struct cc_request r = request(p, 6);
 
-	request_digest(&r);
+	request_digest(&r, &found);
 	r.path_ok = false;
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 0);
 	cr_expect_eq(r.path_sum_ns, 0);
-	cr_expect_eq(r.dominant.ns, 0);
-	cr_expect_eq(r.dominant.cls, WAIT_UNKNOWN);
-	cr_expect_eq(r.class_ns[WAIT_LOCK], 0);
+	cr_expect_eq(r.found->dominant.ns, 0);
+	cr_expect_eq(r.found->dominant.cls, WAIT_UNKNOWN);
+	cr_expect_eq(r.found->class_ns[WAIT_LOCK], 0);
 	r.path_ok = true;
 	r.path_cnt = 0;
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 0);
 }
 
@@ -244,9 +246,9 @@ Test(digest, long_paths)
 		best = CC_MAX(best, sums[i]);
 	struct cc_request r = request(p, CNT);
 
-	request_digest(&r);
-	cr_expect_eq(r.dominant.ns, best);
-	cr_expect_eq(sums[r.dominant.ustack >> 40], best);
+	request_digest(&r, &found);
+	cr_expect_eq(r.found->dominant.ns, best);
+	cr_expect_eq(sums[r.found->dominant.ustack >> 40], best);
 	cr_expect_eq(r.path_sum_ns, t);
 	free(p);
 }
@@ -259,11 +261,11 @@ Test(digest, times_of_any_size_do_not_overflow)
 	};
 	struct cc_request r = request(p, 2);
 
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 90);
 	p[0].end = 0; /* an end before its start counts as nothing */
 	p[0].start = 5;
-	request_digest(&r);
+	request_digest(&r, &found);
 	cr_expect_eq(r.path_sum_ns, UINT64_MAX - UINT64_MAX / 2);
 }
 

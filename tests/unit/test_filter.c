@@ -11,6 +11,11 @@
 /* One request: lock > disk fsync on cart_mutex, 12:04:31.5 to 12:04:31.7 UTC. */
 static struct cc_request shop_request(void)
 {
+	static const struct cc_found found = {
+		.class_ns = { [WAIT_LOCK] = CC_MS(141), [WAIT_CPU] = CC_MS(2) },
+		.dominant = { .cls = WAIT_LOCK, .ns = CC_MS(141) },
+		.root = { .cls = WAIT_FSYNC, .ns = CC_MS(123) },
+	};
 	struct cc_request r = {
 		.id = { 0x7f3a9c, 3, CC_REQID_SOCK },
 		.start = CC_MS(500),
@@ -20,13 +25,10 @@ static struct cc_request shop_request(void)
 		.path_ok = true,
 		.confidence = 71,
 		.unexplained_ns = CC_MS(3),
-		.dominant = { .cls = WAIT_LOCK, .ns = CC_MS(141) },
-		.root = { .cls = WAIT_FSYNC, .ns = CC_MS(123) },
+		.found = &found,
 	};
 
 	r.rec.local_port = 8080;
-	r.class_ns[WAIT_LOCK] = CC_MS(141);
-	r.class_ns[WAIT_CPU] = CC_MS(2);
 	return r;
 }
 
