@@ -186,7 +186,8 @@ int32_t collect_zone_offset(const struct engine *e)
 #define SPAN_PIECES 20000 /* a thread's time is shown for as long as that many tell it */
 #define SPAN_MAX CC_S(10)
 
-int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *ret)
+int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *ret,
+		 struct cc_found *found)
 {
 	*ret = (struct cc_request){
 		.id = { .id = tid, .kind = CC_REQID_TID }, .end = to, .tid = tid, .recv_tid = tid
@@ -203,7 +204,7 @@ int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *r
 		ret->path_cnt = (uint32_t)cnt;
 		ret->path_ok = !err;
 		if (err || cnt <= SPAN_PIECES || span < CC_MS(1)) {
-			request_digest(ret);
+			request_digest(ret, found);
 			return err;
 		}
 		free(take_ptr(ret->path));

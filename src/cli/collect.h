@@ -63,8 +63,10 @@ const struct engine *collect_engine(const struct collect *c);
 int32_t collect_zone_offset(const struct engine *e);
 
 /* What thread @tid did in the seconds up to @to, as if it were a request, for cc_query.span. 0,
- * -ESRCH: not known, -EINVAL: no time of it, -ENOMEM. The caller frees ret->path. */
-CC_NODISCARD int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *ret);
+ * -ESRCH: not known, -EINVAL: no time of it, -ENOMEM. The caller frees ret->path;
+ * @found is what it adds up to and must live as long as *ret. */
+CC_NODISCARD int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *ret,
+			      struct cc_found *found);
 
 /* A snapshot with `runtime` and the zone filled in. Returns 0 or -ENOMEM; caller owns *ret. */
 CC_NODISCARD int collect_snapshot(struct collect *c, const struct cc_query *q,

@@ -74,7 +74,9 @@ static int publish(struct session *s)
 		q.status = status;
 	}
 	struct cc_request span = { 0 };
-	if (s->cmd.span_tid && !collect_span(s->collect, s->cmd.span_tid, s->cmd.span_ns, &span))
+	struct cc_found found;
+	if (s->cmd.span_tid &&
+	    !collect_span(s->collect, s->cmd.span_tid, s->cmd.span_ns, &span, &found))
 		q.span = &span;
 	int err = collect_snapshot(s->collect, &q, &snap);
 	free(span.path);

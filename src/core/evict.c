@@ -98,6 +98,8 @@ static void drop_requests(struct engine *e, cc_ns before)
 	requests_evict_latencies(rs, before);
 	requests_unlist(rs, LIST_DUE, ends_later, &before); /* of a stream without TICKs */
 	e->stats.evicted += due - rs->list[LIST_DUE].cnt;
+	for (int l = LIST_FRESH; l <= LIST_LEANING; l++)
+		requests_unlist(rs, (enum req_list)l, ends_later, &before);
 }
 
 static void keep_to_window(struct engine *e, cc_ns now)

@@ -16,7 +16,9 @@ struct port_state {
 
 static uint32_t pair_of(const struct cc_request *r)
 {
-	return 1 + ((uint32_t)r->dominant.cls << 8 | r->root.cls);
+	const struct cc_found *f = request_found(r);
+
+	return 1 + ((uint32_t)f->dominant.cls << 8 | f->root.cls);
 }
 
 static bool is_slow(const struct snap_port *p, uint32_t rank)
