@@ -8,6 +8,7 @@
 #include "fmt.h"
 #include "json.h"
 #include "markdown.h"
+#include "pick.h"
 #include "stop_signal.h"
 #include "tracing.h"
 
@@ -274,7 +275,11 @@ int cmd_catch(int argc, char **argv)
 		return code;
 	if (!o.count)
 		return cli_fail(CLI_USAGE, "--count 0: wanted 1 or more");
-	code = filter_option(&o, &f);
+	struct config cfg;
+	config_init(&cfg);
+	code = pick_target(&o, &cfg);
+	if (!code)
+		code = filter_option(&o, &f);
 	if (code)
 		return code;
 	int stop_fd = stop_signal_open();

@@ -4,8 +4,10 @@
 #include "filter.h"
 #include "json.h"
 #include "keymap.h"
+#include "pick.h"
 #include "session.h"
 #include "stop_signal.h"
+#include "theme.h"
 #include "trace.h"
 #include "tracing.h"
 #include "tui.h"
@@ -130,10 +132,10 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 {
 	struct cc_err why;
 	enum cli_exit bad = CLI_OK;
-	const char *theme = o->theme ? o->theme : *cfg->theme ? cfg->theme : NULL;
+	const char *theme = theme_first(o->theme, cfg->theme);
 	if (!o->script && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
 		bad = ui_failed(-ENOTTY);
-	else if (theme && tui_check_theme(theme, &why))
+	else if (tui_check_theme(theme, &why))
 		bad = cli_fail(CLI_USAGE, "theme %s: %s", theme, why.msg);
 	if (bad) {
 		collect_opts_drop(co);
@@ -196,6 +198,8 @@ enum cli_exit top_run(const struct cli_opts *given)
 	struct filter *f;
 	struct config cfg;
 	enum cli_exit code = read_config(o, &cfg);
+	if (!code && !o->batch && !o->json && !o->script)
+		code = pick_target(o, &cfg);
 	if (!code)
 		code = filter_option(o, &f);
 	if (code)

@@ -69,7 +69,8 @@ int config_load(struct config *c, struct cc_err *err)
 		return 0;
 	if (!e)
 		e = read_file(path, &text);
-	if (e == -ENOENT || e == -ENOTDIR)
+	if (e == -ENOENT || e == -ENOTDIR ||
+	    e == -EACCES) /* EACCES: another user's HOME, by sudo */
 		return 0;
 	if (e)
 		return failed(err, path, e);

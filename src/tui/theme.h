@@ -69,6 +69,10 @@ CC_NODISCARD int theme_parse(const char *text, struct theme *t, struct cc_err *e
  * -ENOENT, -EBADMSG or another -errno of reading it; @err says which line. */
 CC_NODISCARD int theme_load(const char *name, struct theme *ret, struct cc_err *err);
 
+/* Which theme to begin with: the one asked for (NULL: none), the configuration's ("": none), else
+ * the default; NO_COLOR (no-color.org: set and not empty) makes that mono. */
+const char *theme_first(const char *asked, const char *configured);
+
 /* Names of all themes found: built in, then files; sorted within each. Caller frees with
  * theme_names_free(). NULL: out of memory. */
 char **theme_names(size_t *ret_cnt);

@@ -119,6 +119,16 @@ int theme_load(const char *name, struct theme *ret, struct cc_err *err)
 	return e;
 }
 
+const char *theme_first(const char *asked, const char *configured)
+{
+	const char *no_color = getenv("NO_COLOR");
+	if (asked)
+		return asked;
+	if (*configured)
+		return configured;
+	return no_color && *no_color ? "mono" : "default";
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);

@@ -15,7 +15,7 @@ int ui_init(struct ui *ui, const struct tui_opts *o)
 	config_init(&cfg);
 	if (o->config)
 		cfg = *o->config;
-	const char *theme = o->theme ? o->theme : *cfg.theme ? cfg.theme : "default";
+	const char *theme = theme_first(o->theme, cfg.theme);
 	*ui = (struct ui){ .opts = *o, .w = 80, .h = 24, .depth = 1, .history_at = -1 };
 	ui->opts.config = NULL; /* its settings are the UI's own from here */
 	ui->keys = cfg.keys;
@@ -27,11 +27,9 @@ int ui_init(struct ui *ui, const struct tui_opts *o)
 		ui->want.interval_ns = CC_S(1);
 	ui->want.speed = 1;
 	snprintf(ui->want.filter, sizeof(ui->want.filter), "%s", o->filter ? o->filter : "");
-	const char *no_color = getenv("NO_COLOR");
-	/* no-color.org: set and not empty; the command line and the user's file go first */
-	ui->no_theme = no_color && *no_color && !o->theme && !*cfg.theme;
-	snprintf(ui->theme_from, sizeof(ui->theme_from), "%s", theme);
-	int e = theme_load(ui->no_theme ? "mono" : theme, &ui->theme, &err);
+	ui->no_theme = !o->theme && !*cfg.theme && !strcmp(theme, "mono"); /* NO_COLOR */
+	snprintf(ui->theme_from, sizeof(ui->theme_from), "%s", ui->no_theme ? "default" : theme);
+	int e = theme_load(theme, &ui->theme, &err);
 	if (e)
 		return e;
 	ui->themes = theme_names(&ui->theme_cnt);
