@@ -17,6 +17,13 @@
 #define REGS_IP(r) ((r)->ip)
 #define REGS_SP(r) ((r)->sp)
 #define REGS_BP(r) ((r)->bp)
+/* Go's own calling convention (cmd/compile/abi-internal.md); g is the running goroutine */
+#define GO_ARG0(r) ((r)->ax)
+#define GO_ARG1(r) ((r)->bx)
+#define GO_ARG2(r) ((r)->cx)
+#define GO_G(r) ((r)->r14)
+#define GO_BRANCH(r) ((r)->flags & 0x41) /* jbe is taken: CF or ZF */
+#define THREAD_POINTER(t) ((t)->thread.fsbase)
 #define TS_COMPAT 0x2 /* thread_info.status: in a 32-bit system call */
 #define TIF_SIGPENDING_MASK (1u << 2)
 #define SYS_FUTEX 202

@@ -2,6 +2,7 @@
 /* sched: every time off the CPU of a traced task becomes an EPISODE; slow ones get an EXTRA and
  * stacks. sched_waking must be attached before sched_switch. */
 #include "extra.h"
+#include "go.h"
 #include "snap_keep.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -65,6 +66,7 @@ static __always_inline void task_out(struct task_struct *p, struct cpu_state *c,
 
 	if (!st)
 		return;
+	go_look(p, st, now);
 	if (task_off(st)) { /* so it was switched in meanwhile */
 		fold_unseen(st, st->out, now);
 		st->in = now - 1;

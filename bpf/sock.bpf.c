@@ -7,6 +7,7 @@
  * when there is none) and only then the target map.
  */
 #include "sock.h"
+#include "go.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -323,6 +324,7 @@ int BPF_PROG(cc_sock_recv_length, struct sock *sk, int ret, int flags)
 	if (!s || (s->conn & RQ_C_CLOSED))
 		return 0;
 	op_init(&op, sk, s, pid_tgid, ret);
+	go_look_current(op.now);
 	if (ret == 0 && !(s->conn & RQ_C_UDP)) {
 		if (sk->sk_shutdown & RCV_SHUTDOWN) /* else a read into no room */
 			sock_eof(s, &op);
@@ -393,6 +395,7 @@ int BPF_PROG(cc_sock_send_length, struct sock *sk, int ret, int flags)
 	if (!s || (s->conn & RQ_C_CLOSED))
 		return 0;
 	op_init(&op, sk, s, pid_tgid, ret > 0 ? ret : 0);
+	go_look_current(op.now);
 	if (ret > 0) {
 		if (s->role == RQ_ROLE_UPSTREAM)
 			upstream_send(s, &op, sk);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* task: births, exec, names and deaths of traced tasks. */
-#include "task.h"
+#include "go.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -83,10 +83,13 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sched_process_exec, struct task_struct *p, int old_pid)
 {
 	__u64 now = bpf_ktime_get_ns();
+	__u32 tgid = p->tgid;
 	struct cc_rec_task *r;
 
 	if (!bpf_task_storage_get(&tasks, p, 0, 0))
 		return 0;
+	if (go_proc_cnt) /* what was known of the program is no more */
+		bpf_map_delete_elem(&go_procs, &tgid);
 	r = task_reserve(now);
 	if (!r)
 		return 0;

@@ -46,6 +46,7 @@ struct task_state {
 	__u64 short_since, short_ns;
 	__u32 short_cnt;
 	__u32 pad;
+	__u64 goid;                   /* of the goroutine it was last told to run; 0: none */
 	char waker_comm[CC_COMM_LEN]; /* valid when the wait was slow at the wake */
 };
 

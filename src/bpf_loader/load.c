@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load.h"
+#include "go.h"
 #include "targets.h"
 
 #include <errno.h>
@@ -144,7 +145,7 @@ static void choose_programs(struct loader *l, const struct btf *kernel)
 	bpf_program__set_autoload(s->progs.open_task, !l->iter_sleepable);
 }
 
-static int try_load(struct loader *l, const struct btf *kernel, struct cc_err *err)
+static int try_load(struct loader *l, const struct btf *kernel, bool go, struct cc_err *err)
 {
 	l->skel = criticast__open();
 	if (!l->skel)
@@ -155,6 +156,8 @@ static int try_load(struct loader *l, const struct btf *kernel, struct cc_err *e
 	if (!ret)
 		ret = bpf_map__set_max_entries(l->skel->maps.control, CONTROL_BYTES);
 	if (!ret)
+		ret = go_prepare(l, go);
+	if (!ret)
 		ret = sock_prepare(l, err);
 	((struct cc_bpf_config *)&l->skel->rodata->cfg)->req_tier = l->req_tier;
 	if (!ret)
@@ -162,6 +165,7 @@ static int try_load(struct loader *l, const struct btf *kernel, struct cc_err *e
 	if (!ret)
 		return 0;
 	sock_done(l);
+	go_done(l);
 	criticast__destroy(l->skel);
 	l->skel = NULL;
 	return ret;
@@ -175,7 +179,7 @@ static bool tier_possible(enum loader_stack_tier t, const struct btf *kernel)
 }
 
 /* Tries the tiers from the best on, each with the sleepable iterator (5.18) and without. */
-static int load_best(struct loader *l, const struct btf *kernel, struct cc_err *err)
+static int load_tiers(struct loader *l, const struct btf *kernel, bool go, struct cc_err *err)
 {
 	static const enum loader_stack_tier order[] = { LOADER_STACK_LATE, LOADER_STACK_EAGER,
 							LOADER_STACK_NONE };
@@ -188,11 +192,20 @@ static int load_best(struct loader *l, const struct btf *kernel, struct cc_err *
 			continue;
 		for (int sleepable = 1; sleepable >= 0 && ret; sleepable--) {
 			l->iter_sleepable = sleepable;
-			ret = try_load(l, kernel, err);
+			ret = try_load(l, kernel, go, err);
 			if (ret == -EPERM || ret == -ENOMEM)
 				return ret; /* no other tier would help */
 		}
 	}
+	return ret;
+}
+
+/* What goroutines need is the first to go. */
+static int load_best(struct loader *l, const struct btf *kernel, struct cc_err *err)
+{
+	int ret = load_tiers(l, kernel, true, err);
+	if (ret && ret != -EPERM && ret != -ENOMEM && l->o.go.find)
+		ret = load_tiers(l, kernel, false, err);
 	return ret;
 }
 
@@ -299,6 +312,8 @@ int load_programs(struct loader *l, const struct loader_opts *asked, struct cc_e
 	if (ret)
 		return explain(l, ret, err);
 	ret = targets_add_asked(l, asked, err);
+	if (!ret)
+		ret = go_seed(l); /* that takes time, so before the rings begin to fill */
 	if (!ret)
 		ret = attach_all(l, err);
 	return ret;

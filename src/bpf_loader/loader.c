@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader.h"
 
+#include "go.h"
 #include "iter.h"
 #include "load.h"
 #include "loader_int.h"
@@ -39,10 +40,18 @@ static int give_record(void *ctx, const struct cc_rec *rec, size_t len)
 		/* a traced process forked; if the child is gone by now, its records still come */
 		const struct cc_rec_target *t = (const struct cc_rec_target *)rec;
 		int err = loader_target_add(l, t->tgid, t->parent, 0);
+		if (!err) {
+			targets_find(l, t->tgid)->told = true;
+			err = go_want(l, t->tgid);
+		}
 		if (err == -ENOMEM)
 			return err;
-		if (!err)
-			targets_find(l, t->tgid)->told = true;
+	}
+	if (rec->kind == CC_REC_TASK && rec->aux == CC_TASK_EXEC &&
+	    len >= sizeof(struct cc_rec_task)) {
+		int err = go_want(l, ((const struct cc_rec_task *)rec)->tgid);
+		if (err)
+			return err;
 	}
 	return g->fn(g->ctx, rec, len);
 }
@@ -69,6 +78,8 @@ static int refresh(struct give *g, uint32_t flags)
 	struct loader *l = g->l;
 	struct rec_buf b = { 0 };
 	int cnt = 0, ret = iter_tasks(l, flags, &b);
+	if (!ret)
+		ret = go_refresh(l, &b);
 	if (!ret)
 		ret = flags & CC_TF_STOP ? sock_stop(l, rec_buf_put, &b)
 					 : sock_refresh(l, rec_buf_put, &b);
@@ -123,6 +134,8 @@ static int start(struct give *g)
 	int ret = stream_options(l, g->fn, g->ctx);
 	if (ret >= 0)
 		ret = give_seeds(g, &l->head);
+	if (ret >= 0)
+		ret = go_work(l, g->fn, g->ctx);
 	l->started = true;
 	l->next_tick = loader_now() + l->o.interval_ns;
 	return ret;
@@ -144,8 +157,9 @@ static int poll_once(struct give *g, cc_ns deadline)
 	if (ret)
 		return ret;
 	cnt = drain(g);
-	if (cnt < 0 || loader_now() < l->next_tick)
-		return cnt;
+	ret = cnt < 0 ? cnt : go_work(l, g->fn, g->ctx);
+	if (ret < 0 || loader_now() < l->next_tick)
+		return ret < 0 ? ret : cnt;
 	ret = end_interval(g, 0);
 	return ret < 0 ? ret : cnt + ret;
 }
@@ -194,6 +208,9 @@ static void loader_free(struct cc_source *s)
 {
 	struct loader *l = (struct loader *)s;
 	sock_done(l);
+	go_done(l);
+	if (l->o.go.done)
+		l->o.go.done(l->o.go.ctx);
 	rings_free(l->rings);
 	criticast__destroy(l->skel);
 	targets_done(l);
@@ -233,7 +250,10 @@ static int seed_first(struct loader *l)
 	for (int i = 0; i < SEED_SLEEPS; i++)
 		nanosleep(&nap, NULL);
 	int ret = targets_add_children(l);
-	return ret < 0 ? ret : seed(l, &l->head);
+	if (ret < 0)
+		return ret;
+	ret = go_seed(l);
+	return ret ? ret : seed(l, &l->head);
 }
 
 int loader_source_new(const struct loader_opts *o, struct cc_err *err, struct cc_source **ret)
@@ -241,8 +261,11 @@ int loader_source_new(const struct loader_opts *o, struct cc_err *err, struct cc
 	struct loader *l = calloc(1, sizeof(*l));
 	if (err)
 		*err = (struct cc_err){ .pos = -1 };
-	if (!l)
+	if (!l) {
+		if (o->go.done)
+			o->go.done(o->go.ctx);
 		return -ENOMEM;
+	}
 	set_defaults(l, o);
 	l->lost = calloc(CC_REC_KIND_CNT, sizeof(*l->lost));
 	int res = l->lost ? rings_new(&l->rings) : -ENOMEM;

@@ -27,6 +27,28 @@ enum loader_req_tier {
 	LOADER_REQ_NONE = 9, /* no requests: waits only */
 };
 
+/* What is followed of Go's goroutines. Their order is that of CC_OPT_GO_TIER, one further. */
+enum loader_go_tier {
+	LOADER_GO_AUTO = 0,
+	LOADER_GO_OFF = 1,   /* threads only */
+	LOADER_GO_ID = 2,    /* which goroutine a thread runs; no uprobes */
+	LOADER_GO_WAITS = 3, /* and every wait: uprobes on gopark, ready, execute and channels */
+	LOADER_GO_FULL = 4,  /* and every status change: casgstatus in place of ready and execute */
+};
+
+struct go_target;
+
+/* How the loader learns what a Go program is like: from whoever reads its file. */
+struct loader_go {
+	/* Is process @tgid a Go program? 1: *ret is it, valid until the next call. 0: no. -errno:
+	 * it is, but cannot be followed, @why says so; -ENOMEM ends the tracing. NULL: never. */
+	int (*find)(void *ctx, uint32_t tgid, const struct go_target **ret, struct cc_err *why);
+	void (*done)(void *ctx); /* with the source, or when that is not to be had; NULL: nothing */
+	void *ctx;
+	enum loader_go_tier tier;
+	bool force; /* also where a probe must be single-stepped */
+};
+
 struct loader_opts {          /* 0 is the default of every field */
 	const uint32_t *pids; /* processes, in the pid namespace of the caller */
 	uint32_t pid_cnt;
@@ -42,6 +64,7 @@ struct loader_opts {          /* 0 is the default of every field */
 	uint32_t snap_bytes; /* of user stack per snapshot; 0: 8192; at most CC_SNAP_MAX */
 	uint64_t ring_bytes; /* 0: 4 MiB; rounded up to a power of two of pages */
 	uint32_t follow;     /* hops of processes outside the targets that wake them; 0: none */
+	struct loader_go go;
 };
 
 /*
@@ -79,6 +102,26 @@ int loader_stats(struct cc_source *s, struct loader_stats *ret);
 
 /* Fills up to @max entries. Returns their number or -errno. */
 int loader_prog_stats(struct cc_source *s, struct loader_prog_stats *ret, uint32_t max);
+
+enum loader_go_state {
+	LOADER_GO_STATE_CHECKING, /* not enough threads seen yet to believe its offsets */
+	LOADER_GO_STATE_ON,
+	LOADER_GO_STATE_WRONG, /* they are not true: threads only */
+};
+
+struct loader_go_proc {
+	uint32_t tgid;
+	enum loader_go_tier tier;
+	enum loader_go_state state;
+	uint32_t good, bad; /* threads or switches where the offsets led to themselves, and not */
+	uint32_t probe_cnt;
+	bool multi;                     /* by uprobe_multi */
+	const struct go_target *target; /* borrowed until the next poll */
+};
+
+/* The Go programs among the targets. Fills up to @max, returns their number. */
+int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t max);
+const char *loader_go_tier_name(enum loader_go_tier t);
 
 /* Has the kernel count runs and time of BPF programs until the source is freed: adds ~20 ns to
  * each run. Returns 0 or -errno (Linux >= 5.8). */

@@ -21,6 +21,7 @@
 
 struct criticast; /* the skeleton, criticast.skel.h */
 struct ring_drain;
+struct go_side;
 struct sock_side; /* sock_*.c's own, by sock_prepare(); NULL: no requests */
 
 struct loader_target {
@@ -43,6 +44,7 @@ struct loader {
 	struct criticast *skel;
 	struct ring_drain *rings;
 	struct sock_side *sock;
+	struct go_side *go; /* go.h; NULL: goroutines are not followed */
 	struct loader_target *targets;
 	size_t target_cnt, target_cap;
 	enum loader_stack_tier stack_tier;

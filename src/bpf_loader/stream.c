@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stream.h"
 
+#include "go.h"
 #include "stats.h"
 
 #include <elf.h>
@@ -57,6 +58,20 @@ static int put_name(uint16_t what, const char *text, cc_record_fn *fn, void *ctx
 	return fn(ctx, &u.r.h, size);
 }
 
+int stream_note(const char *text, cc_record_fn *fn, void *ctx)
+{
+	return put_name(CC_NAME_NOTE, text, fn, ctx);
+}
+
+/* The best that any process has. */
+static uint64_t go_tier(const struct loader *l)
+{
+	uint64_t best = 0;
+	for (size_t i = 0; l->go && i < l->go->proc_cnt; i++)
+		best = CC_MAX(best, (uint64_t)(l->go->procs[i]->tier - LOADER_GO_OFF));
+	return best;
+}
+
 static const char *tier_note(enum loader_stack_tier t)
 {
 	switch (t) {
@@ -85,6 +100,7 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 		{ CC_OPT_REQ_TIER, l->req_tier == LOADER_REQ_NONE ? 0 : l->req_tier },
 		{ CC_OPT_ARCH, ELF_MACHINE },
 		{ CC_OPT_CPUS, (uint64_t)sysconf(_SC_NPROCESSORS_CONF) },
+		{ CC_OPT_GO_TIER, go_tier(l) },
 	};
 	struct utsname u;
 	char host[3 * sizeof(u.release)];
@@ -96,7 +112,7 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 		ret = put_name(CC_NAME_HOST, host, fn, ctx);
 	}
 	if (ret >= 0)
-		ret = put_name(CC_NAME_NOTE, tier_note(l->stack_tier), fn, ctx);
+		ret = stream_note(tier_note(l->stack_tier), fn, ctx);
 	return ret < 0 ? ret : 0;
 }
 

@@ -18,6 +18,8 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_CANNOT_TRACE = 3 
 	X(EXPORT, export, "FILE", "turn a recording into pprof or folded stacks")             \
 	X(ENV, env, "", "what this kernel and user can do, and how to fix what is missing")   \
 	X(PROBE_STATS, probe_stats, "", "run count and cost of every kernel program")         \
+	X(GO_SMOKE, go_smoke, "",                                                             \
+	  "follow a Go process for 5 s: version, offsets, probes, what they cost")            \
 	X(DEMO, demo, "", "a built-in server with known causes; --check compares with its truth")
 
 #define X(id, name, args, help) CLI_##id,
@@ -45,7 +47,9 @@ struct cli_opts {
 	const char *theme, *script;
 	cc_ns min_block, stack_min;
 	uint32_t sample;
-	const char *stack_tier, *req_tier; /* "auto", or a tier's name */
+	const char *stack_tier, *req_tier, *go; /* "auto", or a tier's name */
+	const char *go_offsets, *go_binary, *go_version;
+	bool force;
 	uint64_t memory, ring_bytes, snap_bytes;
 	const char *request, *filter, *format;
 	uint32_t top_n, min_confidence;

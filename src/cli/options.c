@@ -17,53 +17,62 @@
 #define VIEWING (C(TOP) | C(DEMO))
 
 /* kind, field, default, short, metavar, commands, help */
-#define CLI_OPTIONS(X)                                                                            \
-	X(list, pids, 0, 'p', "PID", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS),              \
-	  "trace this process and its children (may be repeated)")                                \
-	X(list, ports, 0, 'P', "N", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS),               \
-	  "trace the processes that listen on this port")                                         \
-	X(str, comm, NULL, 0, "NAME", C(TOP) | C(CATCH) | C(RECORD),                              \
-	  "trace processes with this name")                                                       \
-	X(str, replay, NULL, 'r', "FILE", C(TOP) | C(CATCH),                                      \
-	  "read a recording instead of a live process")                                           \
-	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                      \
-	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD), "file to write")                   \
-	X(dur, slow, CC_MS(200), 's', "T", C(CATCH), "what takes at least T is slow (200ms)")     \
-	X(u32, count, 1, 'c', "N", C(CATCH), "end after N slow requests (1)")                     \
-	X(dur, timeout, 0, 0, "T", C(CATCH), "give up after T; exit 1 when none came")            \
-	X(dur, dur, 0, 'd', "T", C(RECORD) | C(PROBE_STATS) | C(DEMO), "stop after T (30s)")      \
-	X(dur, interval, 0, 'i', "T", C(TOP) | C(RECORD) | C(DEMO), "refresh every T (1s)")       \
-	X(dur, window, CC_S(60), 'w', "T", VIEWING, "show requests that ended in the last T")     \
-	X(flag, batch, false, 'b', NULL, C(TOP),                                                  \
-	  "plain text, one table a refresh, no terminal UI")                                      \
-	X(flag, json, false, 'j', NULL, C(TOP) | C(CATCH),                                        \
-	  "one JSON object a refresh; catch: a request")                                          \
-	X(u32, iterations, 0, 'n', "N", C(TOP), "stop after N refreshes")                         \
-	X(str, script, NULL, 0, "FILE", VIEWING,                                                  \
-	  "no terminal: keys from FILE, screens to files as it says; - is stdin")                 \
-	X(str, theme, NULL, 't', "NAME", VIEWING, "colours: a name, or a .theme file")            \
-	X(flag, ascii, false, 0, NULL, VIEWING, "only ASCII on the screen")                       \
-	X(dur, min_block, 0, 0, "T", TRACING, "sum up waits shorter than T; 0: all are recorded") \
-	X(dur, stack_min, CC_US(50), 0, "T", TRACING, "take stacks of waits longer than T")       \
-	X(u32, sample, 1, 0, "N", C(TOP) | C(CATCH) | C(RECORD),                                  \
-	  "stacks and paths for 1 request in N")                                                  \
-	X(str, stack_tier, "auto", 0, "TIER", TRACING,                                            \
-	  "when stacks are taken: auto, late, waking, eager")                                     \
-	X(str, req_tier, "auto", 0, "TIER", TRACING, "how requests are found: auto, sock")        \
-	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")     \
-	X(size, ring_bytes, 4ull << 20, 0, "BYTES", TRACING, "kernel ring buffer")                \
-	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")         \
-	X(str, request, NULL, 'R', "ID", C(ANALYZE) | C(EXPORT),                                  \
-	  "only this one: <cookie>#<ordinal>, 0x<cookie>, or a tid")                              \
-	X(str, filter, NULL, 'f', "EXPR", C(TOP) | C(CATCH) | C(ANALYZE) | C(EXPORT),             \
-	  "only requests that match, as: wait=lock lat>20ms")                                     \
-	X(str, format, "text", 'F', "F", C(ANALYZE), "text, json or md")                          \
-	X(u32, top_n, 20, 'N', "N", C(ANALYZE), "how many requests, slowest first")               \
-	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown") \
-	X(str, pprof, NULL, 0, "FILE", C(EXPORT), "write a pprof profile (gzip)")                 \
-	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks; - is stdout")            \
-	X(flag, help_keys, false, 0, NULL, C(TOP), "list the keys of the screens")                \
-	X(flag, check, false, 0, NULL, C(DEMO), "compare with the server's own truth, no UI")     \
+#define CLI_OPTIONS(X)                                                                             \
+	X(list, pids, 0, 'p', "PID", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS) | C(GO_SMOKE), \
+	  "trace this process and its children (may be repeated)")                                 \
+	X(list, ports, 0, 'P', "N", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS),                \
+	  "trace the processes that listen on this port")                                          \
+	X(str, comm, NULL, 0, "NAME", C(TOP) | C(CATCH) | C(RECORD),                               \
+	  "trace processes with this name")                                                        \
+	X(str, replay, NULL, 'r', "FILE", C(TOP) | C(CATCH),                                       \
+	  "read a recording instead of a live process")                                            \
+	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                       \
+	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD), "file to write")                    \
+	X(dur, slow, CC_MS(200), 's', "T", C(CATCH), "what takes at least T is slow (200ms)")      \
+	X(u32, count, 1, 'c', "N", C(CATCH), "end after N slow requests (1)")                      \
+	X(dur, timeout, 0, 0, "T", C(CATCH), "give up after T; exit 1 when none came")             \
+	X(dur, dur, 0, 'd', "T", C(RECORD) | C(PROBE_STATS) | C(DEMO) | C(GO_SMOKE),               \
+	  "stop after T (30s)")                                                                    \
+	X(dur, interval, 0, 'i', "T", C(TOP) | C(RECORD) | C(DEMO), "refresh every T (1s)")        \
+	X(dur, window, CC_S(60), 'w', "T", VIEWING, "show requests that ended in the last T")      \
+	X(flag, batch, false, 'b', NULL, C(TOP),                                                   \
+	  "plain text, one table a refresh, no terminal UI")                                       \
+	X(flag, json, false, 'j', NULL, C(TOP) | C(CATCH),                                         \
+	  "one JSON object a refresh; catch: a request")                                           \
+	X(u32, iterations, 0, 'n', "N", C(TOP), "stop after N refreshes")                          \
+	X(str, script, NULL, 0, "FILE", VIEWING,                                                   \
+	  "no terminal: keys from FILE, screens to files as it says; - is stdin")                  \
+	X(str, theme, NULL, 't', "NAME", VIEWING, "colours: a name, or a .theme file")             \
+	X(flag, ascii, false, 0, NULL, VIEWING, "only ASCII on the screen")                        \
+	X(dur, min_block, 0, 0, "T", TRACING, "sum up waits shorter than T; 0: all are recorded")  \
+	X(dur, stack_min, CC_US(50), 0, "T", TRACING, "take stacks of waits longer than T")        \
+	X(u32, sample, 1, 0, "N", C(TOP) | C(CATCH) | C(RECORD),                                   \
+	  "stacks and paths for 1 request in N")                                                   \
+	X(str, stack_tier, "auto", 0, "TIER", TRACING,                                             \
+	  "when stacks are taken: auto, late, waking, eager")                                      \
+	X(str, req_tier, "auto", 0, "TIER", TRACING, "how requests are found: auto, sock")         \
+	X(str, go, "auto", 0, "TIER", TRACING | C(GO_SMOKE),                                       \
+	  "what is followed of goroutines: auto, off, id, waits, full")                            \
+	X(str, go_offsets, NULL, 0, "FILE", TRACING | C(GO_SMOKE),                                 \
+	  "offsets of Go's structures by version, in place of those built in")                     \
+	X(str, go_binary, NULL, 0, "FILE", C(GO_SMOKE), "read this file, not /proc/PID/exe")       \
+	X(str, go_version, NULL, 0, "V", C(GO_SMOKE), "the program was built by this version")     \
+	X(flag, force, false, 0, NULL, TRACING | C(GO_SMOKE),                                      \
+	  "probe Go functions also where a hit costs 10 us")                                       \
+	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")      \
+	X(size, ring_bytes, 4ull << 20, 0, "BYTES", TRACING, "kernel ring buffer")                 \
+	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \
+	X(str, request, NULL, 'R', "ID", C(ANALYZE) | C(EXPORT),                                   \
+	  "only this one: <cookie>#<ordinal>, 0x<cookie>, or a tid")                               \
+	X(str, filter, NULL, 'f', "EXPR", C(TOP) | C(CATCH) | C(ANALYZE) | C(EXPORT),              \
+	  "only requests that match, as: wait=lock lat>20ms")                                      \
+	X(str, format, "text", 'F', "F", C(ANALYZE), "text, json or md")                           \
+	X(u32, top_n, 20, 'N', "N", C(ANALYZE), "how many requests, slowest first")                \
+	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown")  \
+	X(str, pprof, NULL, 0, "FILE", C(EXPORT), "write a pprof profile (gzip)")                  \
+	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks; - is stdout")             \
+	X(flag, help_keys, false, 0, NULL, C(TOP), "list the keys of the screens")                 \
+	X(flag, check, false, 0, NULL, C(DEMO), "compare with the server's own truth, no UI")      \
 	X(flag, serve, false, 0, NULL, C(DEMO), "only run the server and its load")
 
 struct opt {

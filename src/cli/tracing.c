@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #if HAVE_BPF
+#include "go_find.h"
 #include "loader.h"
 
 struct tier {
@@ -26,6 +27,11 @@ static const struct tier req_tiers[] = {
 	{ "auto", LOADER_REQ_AUTO },
 	{ "sock", LOADER_REQ_SOCK },
 	{ "none", LOADER_REQ_NONE },
+};
+
+static const struct tier go_tiers[] = {
+	{ "auto", LOADER_GO_AUTO },   { "off", LOADER_GO_OFF },   { "id", LOADER_GO_ID },
+	{ "waits", LOADER_GO_WAITS }, { "full", LOADER_GO_FULL },
 };
 
 static int find_tier(const struct tier *t, size_t cnt, const char *name)
@@ -55,6 +61,9 @@ static enum cli_exit open_source(const struct cli_opts *o, struct cc_source **re
 	if (req < 0)
 		return cli_fail(CLI_USAGE, "--req-tier '%s': wanted auto, sock or none",
 				o->req_tier);
+	int go = find_tier(go_tiers, ARRAY_SIZE(go_tiers), o->go);
+	if (go < 0)
+		return cli_fail(CLI_USAGE, "--go '%s': wanted auto, off, id, waits or full", o->go);
 	struct loader_opts lo = {
 		.pids = o->pids,
 		.pid_cnt = o->pid_cnt,
@@ -71,7 +80,9 @@ static enum cli_exit open_source(const struct cli_opts *o, struct cc_source **re
 		.ring_bytes = o->ring_bytes,
 	};
 	struct cc_err why = { .pos = -1 };
-	int err = loader_source_new(&lo, &why, ret);
+	int err = go != LOADER_GO_OFF ? go_find_new(o, (enum loader_go_tier)go, &lo.go) : 0;
+	if (!err)
+		err = loader_source_new(&lo, &why, ret);
 	if (!err)
 		return CLI_OK;
 	bool cannot = err == -EPERM || err == -EACCES || err == -EOPNOTSUPP || err == -ENOSYS;

@@ -482,6 +482,7 @@ enum {                        /* cc_rec.aux of OPTION. ABI: append only. */
        CC_OPT_ARCH = 6, /* ELF e_machine */
        CC_OPT_CPUS = 7,
        CC_OPT_IMPORTED = 8, /* 1: not our own probes; no sockets known */
+       CC_OPT_GO_TIER = 9,  /* 0 no goroutines, 1 identity, 2 waits, 3 every status change */
 };
 
 enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */
@@ -499,7 +500,9 @@ enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */
        CC_CNT_STORAGE_FAIL = 12, /* task or socket storage could not be had */
        CC_CNT_RECURSION = 13,    /* program runs the kernel skipped */
        CC_CNT_SNAP_BUDGET = 14,  /* stacks left out on purpose in a burst of waits: nothing lost */
-       CC_CNT_LAST = CC_CNT_SNAP_BUDGET,
+       CC_CNT_DROP_GO = 15,      /* Go records that found the ring full */
+       CC_CNT_GO_EPISODES = 16,  /* waits of goroutines seen */
+       CC_CNT_LAST = CC_CNT_GO_EPISODES,
 };
 
 struct cc_rec_counter {

@@ -296,6 +296,39 @@ static int feed_sample(struct resolver *r, const struct cc_rec *rec, size_t len)
 	return tell_record(&r->teller, &s.h, len);
 }
 
+/* Of a goroutine: walked in the kernel, by frame pointers, told without names. */
+static int feed_stack(struct resolver *r, const struct cc_rec *rec, size_t len)
+{
+	const struct cc_rec_stack *s = (const struct cc_rec_stack *)rec;
+	struct proc *proc;
+	int err;
+
+	if (len < sizeof(*s) || s->h.aux > CC_STACK_MAX ||
+	    len - sizeof(*s) < s->h.aux * sizeof(s->ip[0])) {
+		r->health.damaged++;
+		return 0;
+	}
+	err = tell_record(&r->teller, rec, len);
+	if (err || s->h.flags & CC_ST_KERNEL)
+		return err;
+	proc = procs_get(r->procs, s->tgid);
+	return proc ? tell_user_frames(&r->teller, proc, s->ip, s->h.aux) : -ENOMEM;
+}
+
+/* A goroutine is called by the function it began with. */
+static int feed_go_task(struct resolver *r, const struct cc_rec *rec, size_t len)
+{
+	const struct cc_rec_go_task *t = (const struct cc_rec_go_task *)rec;
+	struct proc *proc = NULL;
+	int err = 0;
+
+	if (len >= sizeof(*t) && t->start_pc) {
+		proc = procs_get(r->procs, t->tgid);
+		err = proc ? tell_user_frames(&r->teller, proc, &t->start_pc, 1) : -ENOMEM;
+	}
+	return err ? err : tell_record(&r->teller, rec, len);
+}
+
 static void note_task(struct resolver *r, const struct cc_rec *rec, size_t len)
 {
 	const struct cc_rec_task *t = (const struct cc_rec_task *)rec;
@@ -344,6 +377,10 @@ int resolver_feed(struct resolver *r, const struct cc_rec *rec, size_t len, cc_r
 		return feed_snap(r, (const struct cc_rec_snap *)rec, len);
 	case CC_REC_EXTRA:
 		return feed_extra(r, rec, len);
+	case CC_REC_STACK:
+		return feed_stack(r, rec, len);
+	case CC_REC_GO_TASK:
+		return feed_go_task(r, rec, len);
 	case CC_REC_OPEN_TASK:
 		return feed_open(r, rec, len);
 	case CC_REC_SAMPLE:

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * go: the goroutine a thread runs, read from its thread-local storage: no uprobe needed, and the
+ * only way that shows coroutines too. Told as GO_ON when it is another than was told last, with a
+ * GO_TASK when a goroutine is seen for the first time.
+ *
+ * Nothing is told before the offsets have led from some threads' g to its m and back to the thread;
+ * nothing any more once they fail to.
+ */
+#ifndef CC_BPF_GO_H
+#define CC_BPF_GO_H
+
+#include "task.h"
+
+#include "go_config.h"
+
+/* Go processes among the targets, by tgid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct cc_bpf_go);
+} go_procs __weak SEC(".maps");
+
+/* One for each g that was seen. The runtime uses them again, so they are as many as goroutines ever
+ * lived at once. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 20);
+	__type(key, struct cc_bpf_go_key);
+	__type(value, struct cc_bpf_go_state);
+} go_states __weak SEC(".maps");
+
+/* How many processes are in go_procs: a server in another language pays one load for all of this.
+ */
+volatile __u32 go_proc_cnt __weak;
+
+static __always_inline struct cc_bpf_go *go_proc(__u32 tgid)
+{
+	return bpf_map_lookup_elem(&go_procs, &tgid);
+}
+
+static __always_inline __u64 go_read(__u64 base, __u32 off)
+{
+	__u64 v = 0;
+
+	if (base && bpf_probe_read_user(&v, sizeof(v), (void *)(base + off)))
+		return 0;
+	return v;
+}
+
+static __always_inline __u64 go_hash(__u64 h, __u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+/* The g of @cur, the current task; 0: not a thread of the Go runtime. */
+static __always_inline __u64 go_tls(const struct cc_bpf_go *go, struct task_struct *cur)
+{
+	__u64 tp = THREAD_POINTER(cur);
+
+	return tp ? go_read(tp + (__u64)go->tls_off, 0) : 0;
+}
+
+static __always_inline bool go_trusted(const struct cc_bpf_go *go)
+{
+	return go->good >= CC_BPF_GO_GOOD_MIN && go->bad <= go->good / CC_BPF_GO_BAD_SHARE;
+}
+
+/* Does @g, of the current task, lead back to it? */
+static __always_inline void go_check(struct cc_bpf_go *go, struct task_struct *cur, __u64 g,
+				     __u64 goid)
+{
+	__u32 level = BPF_CORE_READ(cur, thread_pid, level);
+	__u64 m = go_read(g, go->at.g_m);
+	struct upid u = { .nr = cur->pid };
+
+	if (level)
+		bpf_probe_read_kernel(&u, bpf_core_type_size(struct upid),
+				      &cur->thread_pid->numbers[level & 31]);
+	/* a g that is no goroutine (g0, a signal's) is not what runs on m */
+	if (go_read(m, go->at.m_procid) == (__u32)u.nr && (!goid || go_read(m, go->at.m_curg) == g))
+		go->good++;
+	else
+		go->bad++;
+}
+
+static __always_inline void go_task_send(const struct cc_bpf_go *go, __u64 g,
+					 const struct cc_bpf_go_state *s, __u32 tgid, __u32 tid,
+					 __u16 what, __u64 now)
+{
+	struct cc_rec_go_task *r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+
+	if (!r) {
+		cnt_add(CC_CNT_DROP_GO, 1);
+		rec_lost(CC_REC_GO_TASK, sizeof(*r), now);
+		return;
+	}
+	rec_init(&r->h, sizeof(*r), CC_REC_GO_TASK, 0, what, now);
+	r->goid = s->goid;
+	r->parent_goid = s->parent;
+	if (!s->parent && go->at.g_parentgoid != GO_NO_FIELD)
+		r->parent_goid = go_read(g, go->at.g_parentgoid);
+	r->tgid = tgid;
+	r->tid = tid;
+	r->start_pc = go_read(g, go->at.g_startpc);
+	r->go_pc = go_read(g, go->at.g_gopc);
+	r->born = s->born;
+	events_commit(r, now);
+}
+
+enum { GO_TASK_BORN = 1, GO_TASK_SEEN = 2, GO_TASK_DEAD = 3 };
+
+static __always_inline struct cc_bpf_go_state *go_state(__u32 tgid, __u64 g)
+{
+	struct cc_bpf_go_key k = { .g = g, .tgid = tgid };
+
+	return bpf_map_lookup_elem(&go_states, &k);
+}
+
+static __noinline struct cc_bpf_go_state *go_state_new(__u32 tgid, __u64 g)
+{
+	struct cc_bpf_go_key k = { .g = g, .tgid = tgid };
+	struct cc_bpf_go_state zero = {};
+
+	if (bpf_map_update_elem(&go_states, &k, &zero, BPF_ANY)) {
+		cnt_add(CC_CNT_STORAGE_FAIL, 1);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(&go_states, &k);
+}
+
+/* The state of goroutine @goid, whose g is @g. The first time it is seen it is told. */
+static __always_inline struct cc_bpf_go_state *go_know(const struct cc_bpf_go *go, __u64 g,
+						       __u64 goid, __u32 tgid, __u32 tid, __u64 now)
+{
+	struct cc_bpf_go_state *s = go_state(tgid, g);
+
+	if (s && s->goid == goid)
+		return s;
+	if (s && !s->goid && s->born) { /* its maker was seen */
+		s->goid = goid;
+		go_task_send(go, g, s, tgid, s->out_tid, GO_TASK_BORN, now);
+		return s;
+	}
+	s = go_state_new(tgid, g);
+	if (!s)
+		return NULL;
+	s->goid = goid;
+	go_task_send(go, g, s, tgid, tid, GO_TASK_SEEN, now);
+	return s;
+}
+
+/* Thread @cur, with storage @st, runs goroutine @goid now, or none (0). */
+static __always_inline void go_on_send(struct task_struct *cur, struct task_state *st, __u64 goid,
+				       __u64 now)
+{
+	struct cc_rec_go_on *r;
+
+	if (st->goid == goid)
+		return;
+	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	if (!r) { /* it still differs: the next look tells it */
+		cnt_add(CC_CNT_DROP_GO, 1);
+		return;
+	}
+	rec_init(&r->h, sizeof(*r), CC_REC_GO_ON, 0, goid ? 1 : 0, now);
+	r->goid = goid ? goid : st->goid;
+	r->tgid = cur->tgid;
+	r->tid = cur->pid;
+	st->goid = goid;
+	events_commit(r, now);
+}
+
+/* Looks which goroutine @cur, the current task, runs. For all tiers. */
+static __always_inline void go_look(struct task_struct *cur, struct task_state *st, __u64 now)
+{
+	struct cc_bpf_go *go;
+	__u64 g, goid = 0;
+
+	if (!go_proc_cnt)
+		return;
+	go = go_proc(cur->tgid);
+	if (!go)
+		return;
+	g = go_tls(go, cur);
+	if (!g)
+		return;
+	goid = go_read(g, go->at.g_goid);
+	if (go->good < CC_BPF_GO_CHECKS)
+		go_check(go, cur, g, goid);
+	if (goid == st->goid || !go_trusted(go))
+		return;
+	if (goid)
+		go_know(go, g, goid, cur->tgid, cur->pid, now);
+	go_on_send(cur, st, goid, now);
+}
+
+/* The same for work on a socket: who it is for is only known while it is done. */
+static __inline int go_look_current(__u64 now)
+{
+	struct task_struct *cur;
+	struct task_state *st;
+
+	if (!go_proc_cnt)
+		return 0;
+	cur = bpf_get_current_task_btf();
+	st = bpf_task_storage_get(&tasks, cur, 0, 0);
+	if (st)
+		go_look(cur, st, now);
+	return 0;
+}
+
+#endif

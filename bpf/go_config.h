@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* go_config: what the kernel programs know of each traced Go process; written by the loader. Shared
+ * by both sides, rebuilt together; not an ABI. */
+#ifndef CC_BPF_GO_CONFIG_H
+#define CC_BPF_GO_CONFIG_H
+
+#include "go_layout.h"
+
+#define CC_BPF_GO_REASONS 64
+
+/* The numbers are those of CC_OPT_GO_TIER. */
+enum { CC_BPF_GO_OFF, CC_BPF_GO_ID, CC_BPF_GO_WAITS, CC_BPF_GO_FULL };
+
+/* What gopark's lock argument and the goroutine's state say about the thing waited for. */
+enum {
+	CC_BPF_GO_OBJ_NONE,
+	CC_BPF_GO_OBJ_CHAN, /* lock is the channel's */
+	CC_BPF_GO_OBJ_SEMA, /* the address given to semacquire1 */
+	CC_BPF_GO_OBJ_LOCK, /* lock itself */
+	CC_BPF_GO_OBJ_POLL, /* lock is a field of a pollDesc */
+};
+
+/* Hits of these sites do not count when the branch they stand on is taken. */
+enum {
+	CC_BPF_GO_AT_PARK,
+	CC_BPF_GO_AT_READY,
+	CC_BPF_GO_AT_EXECUTE,
+	CC_BPF_GO_AT_STATUS,
+	CC_BPF_GO_AT_SYSTEM,
+	CC_BPF_GO_AT_SEND,
+	CC_BPF_GO_AT_RECV,
+	CC_BPF_GO_AT_CHANSEND,
+	CC_BPF_GO_AT_CHANRECV,
+	CC_BPF_GO_AT_SEMA,
+	CC_BPF_GO_AT_CNT
+};
+
+struct cc_bpf_go { /* by tgid */
+	struct go_layout at;
+	__s64 tls_off;   /* of g from the thread pointer */
+	__u64 seed;      /* of the hashes of channel items */
+	__u32 tier;      /* CC_BPF_GO_* */
+	__u32 repeats;   /* bits of CC_BPF_GO_AT_* */
+	__u32 good;      /* threads seen whose g led back to them: procid == tid, curg == g */
+	__u32 bad;       /* ... and not */
+	__u32 cls_write; /* WAIT_* of an IO wait to write; to read: as the reason says */
+	__u32 cls_mutex; /* WAIT_* of a semaphore that is a mutex's; before 1.20 no reason says so
+			  */
+	__u8 cls[CC_BPF_GO_REASONS]; /* WAIT_*, by wait reason */
+	__u8 obj[CC_BPF_GO_REASONS]; /* CC_BPF_GO_OBJ_* */
+};
+
+/* Believed from so many good ones on, and while fewer than one in CC_BPF_GO_BAD_SHARE was bad. */
+#define CC_BPF_GO_GOOD_MIN 4
+#define CC_BPF_GO_BAD_SHARE 50
+#define CC_BPF_GO_CHECKS 4096 /* every thread switch is checked until so many were good */
+
+struct cc_bpf_go_key { /* of a goroutine's state: its g, which another one may have later */
+	__u64 g;
+	__u32 tgid;
+	__u32 pad;
+};
+
+enum { CC_BPF_GO_RUNS, CC_BPF_GO_PARKED, CC_BPF_GO_NEW, CC_BPF_GO_YIELDED };
+
+/* What the wait is, beyond its reason. */
+enum { CC_BPF_GO_IS_PLAIN, CC_BPF_GO_IS_READ, CC_BPF_GO_IS_WRITE, CC_BPF_GO_IS_MUTEX };
+
+struct cc_bpf_go_state {
+	__u64 goid; /* 0: a new one, not known yet */
+	__u64 out, wake;
+	__u64 born; /* 0: not seen */
+	__u64 parent;
+	__u64 waker_goid;
+	__u64 object;
+	__u64 sema; /* the last address given to semacquire1, until it parks */
+	__u64 lost; /* CC_LOST() */
+	__u32 seq;
+	__u32 out_tid;
+	__u32 waker_tid;
+	__s32 fd; /* valid when what is READ or WRITE */
+	__u16 reason;
+	__u8 state;      /* CC_BPF_GO_RUNS ... */
+	__u8 what;       /* CC_BPF_GO_IS_* */
+	__u8 sema_mutex; /* sema is a mutex's */
+	__u8 pad[3];
+};
+
+struct cc_bpf_go_thread { /* what the iterator over a process's threads gives */
+	__u64 tp;         /* thread pointer */
+	__u32 tid;
+	__u32 ns_tid; /* as the process itself knows it */
+};
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * go_stack: the stack of a parked goroutine, from where its g says it goes on. Go code keeps frame
+ * pointers, so their chain is all there is to follow. A stack is told once, as a STACK record
+ * without names, which user space adds. A global function, so that the verifier follows the loop
+ * only once.
+ */
+#include "go_stack.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* The record is built in the thread's own storage: a uprobe may be preempted, so a CPU's buffer
+ * would be another's in the middle of it. */
+struct go_stack_buf {
+	__u64 head[sizeof(struct cc_rec_stack) / 8];
+	__u64 ip[CC_STACK_MAX];
+	__u64 key; /* so far */
+	__u32 cnt;
+	__u32 full; /* the start of the goroutine was reached */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct go_stack_buf);
+} go_stack_bufs SEC(".maps");
+
+/* Keys told. One that was pushed out is told again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+} go_stacks SEC(".maps");
+
+struct go_frame {
+	__u64 next, ret;
+};
+
+/* Follows the frames from @bp, within @stack {lo, hi}. What it finds lies in @b and not in
+ * registers, so that the verifier need not tell every length from the others. */
+static __always_inline void go_frames(struct go_stack_buf *b, __u64 bp, const __u64 stack[2])
+{
+	struct go_frame f;
+
+	for (__u32 i = 1; i < CC_STACK_MAX; i++) {
+		if (bp < stack[0] || bp >= stack[1] || bp & 7 ||
+		    bpf_probe_read_user(&f, sizeof(f), (void *)bp))
+			break;
+		b->ip[i] = f.ret;
+		b->key = go_hash(b->key, f.ret);
+		b->cnt = i + 1;
+		b->full = !f.next; /* the frame that returns to runtime.goexit */
+		if (f.next <= bp)
+			break;
+		bp = f.next;
+	}
+}
+
+__noinline __u64 go_stack(__u64 gp, __u64 now)
+{
+	struct task_struct *cur = bpf_get_current_task_btf();
+	const struct cc_bpf_go *go = go_proc(cur->tgid);
+	struct go_stack_buf *b;
+	struct cc_rec_stack *r;
+	__u64 stack[2] = {}, key, pc;
+	__u32 size, cnt;
+	__u8 one = 1;
+
+	b = bpf_task_storage_get(&go_stack_bufs, cur, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!b)
+		cnt_add(CC_CNT_STORAGE_FAIL, 1);
+	if (!b || !go)
+		return 0;
+	pc = go_read(gp, go->at.g_sched_pc);
+	if (!pc || bpf_probe_read_user(stack, sizeof(stack), (void *)(gp + go->at.g_stack)))
+		return 0;
+	b->ip[0] = pc;
+	b->key = go_hash(go_hash(go->seed, cur->tgid), pc);
+	b->cnt = 1;
+	b->full = 0;
+	go_frames(b, go_read(gp, go->at.g_sched_bp), stack);
+	key = b->key ? b->key : 1;
+	if (bpf_map_lookup_elem(&go_stacks, &key))
+		return key;
+	cnt = b->cnt;
+	if (cnt > CC_STACK_MAX)
+		return 0;
+	size = sizeof(*r) + cnt * 8;
+	r = (struct cc_rec_stack *)b->head;
+	rec_init(&r->h, (__u16)size, CC_REC_STACK, b->full ? CC_ST_COMPLETE : 0, (__u16)cnt, now);
+	r->key = key;
+	r->tgid = cur->tgid;
+	r->pad = 0;
+	if (bpf_ringbuf_output(&events, b, size, BPF_RB_NO_WAKEUP)) {
+		cnt_add(CC_CNT_DROP_SNAP, 1);
+		return 0;
+	}
+	bpf_map_update_elem(&go_stacks, &key, &one, BPF_ANY);
+	return key;
+}

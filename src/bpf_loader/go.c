@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "go.h"
+
+#include "go_attach.h"
+#include "go_check.h"
+#include "iter.h"
+#include "stream.h"
+#include "targets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "criticast.skel.h"
+
+#define TRACE_UPROBE_MULTI 48 /* enum bpf_attach_type, since 6.6 */
+
+static const char *const tier_names[] = {
+	[LOADER_GO_AUTO] = "auto",   [LOADER_GO_OFF] = "off",   [LOADER_GO_ID] = "id",
+	[LOADER_GO_WAITS] = "waits", [LOADER_GO_FULL] = "full",
+};
+
+const char *loader_go_tier_name(enum loader_go_tier t)
+{
+	return (size_t)t < ARRAY_SIZE(tier_names) ? tier_names[t] : "?";
+}
+
+int go_prepare(struct loader *l, bool use)
+{
+	struct bpf_program *progs[CC_BPF_GO_AT_CNT];
+	size_t cnt = go_programs(l, progs);
+	go_done(l);
+	use = use && l->o.go.find && l->o.go.tier != LOADER_GO_OFF;
+	bpf_program__set_autoload(l->skel->progs.go_threads, use);
+	for (size_t i = 0; i < cnt; i++)
+		bpf_program__set_autoload(progs[i], use);
+	if (!use)
+		return 0;
+	l->go = calloc(1, sizeof(*l->go));
+	if (!l->go)
+		return -ENOMEM;
+	l->go->multi = go_has_multi();
+	for (size_t i = 0; i < cnt && l->go->multi; i++)
+		bpf_program__set_expected_attach_type(progs[i],
+						      (enum bpf_attach_type)TRACE_UPROBE_MULTI);
+	return 0;
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static CC_PRINTF(2, 3) int note(struct go_side *g, const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return stream_note(text, rec_buf_put, &g->notes);
+}
+
+static void count_procs(struct loader *l) { l->skel->bss->go_proc_cnt = (__u32)l->go->proc_cnt; }
+
+/* Forgets the goroutines of @tgid, which is gone or another program now. */
+static void sweep(struct loader *l, uint32_t tgid)
+{
+	int fd = bpf_map__fd(l->skel->maps.go_states);
+	struct cc_bpf_go_key k, next;
+	bool have = false;
+	while (!bpf_map_get_next_key(fd, have ? &k : NULL, &next)) {
+		if (have && k.tgid == tgid)
+			bpf_map_delete_elem(fd, &k);
+		k = next;
+		have = true;
+	}
+	if (have && k.tgid == tgid)
+		bpf_map_delete_elem(fd, &k);
+}
+
+static void drop(struct loader *l, size_t idx)
+{
+	struct go_side *g = l->go;
+	struct go_proc *p = g->procs[idx];
+	go_detach(p);
+	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid);
+	g->procs[idx] = g->procs[--g->proc_cnt];
+	count_procs(l);
+	sweep(l, p->tgid);
+	free(p);
+}
+
+static int push(struct loader *l, struct go_proc *p)
+{
+	struct go_side *g = l->go;
+	struct cc_bpf_go c;
+	if (g->proc_cnt == g->proc_cap) {
+		size_t cap = g->proc_cap ? 2 * g->proc_cap : 8;
+		struct go_proc **v = realloc(g->procs, cap * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		g->procs = v;
+		g->proc_cap = cap;
+	}
+	go_config(p, &c);
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid, &c, BPF_ANY))
+		return -errno;
+	g->procs[g->proc_cnt++] = p;
+	count_procs(l);
+	return 0;
+}
+
+/* ---- trust ---------------------------------------------------------------------------------- */
+
+static bool trusted(const struct go_proc *p)
+{
+	return p->good >= CC_BPF_GO_GOOD_MIN && p->bad <= p->good / CC_BPF_GO_BAD_SHARE;
+}
+
+static int read_counts(struct loader *l, struct go_proc *p)
+{
+	struct cc_bpf_go c;
+	if (bpf_map_lookup_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid, &c))
+		return -errno;
+	p->good = c.good;
+	p->bad = c.bad;
+	return 0;
+}
+
+/* The offsets of @p led back from enough threads: now its probes. */
+static int turn_on(struct loader *l, struct go_proc *p)
+{
+	struct cc_err why = { .pos = -1 };
+	const struct go_target *t = &p->target;
+	int err = p->tier == LOADER_GO_ID ? 0 : go_attach(l, p, &why);
+	p->state = LOADER_GO_STATE_ON;
+	if (err) {
+		p->tier = LOADER_GO_ID;
+		err = note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
+			   why.msg);
+	}
+	if (err)
+		return err;
+	return note(l->go,
+		    "go: pid %u is %s (%s): tier %s, %u probes; offsets from %s, true on %u "
+		    "threads or switches%s",
+		    p->tgid, t->version, go_found_name(t->version_by), loader_go_tier_name(p->tier),
+		    p->probe_cnt, go_found_name(t->layout_by), p->good,
+		    l->go->multi || !p->probe_cnt ? "" : "; no uprobe_multi: slow to detach");
+}
+
+static int give_up(struct loader *l, struct go_proc *p)
+{
+	go_detach(p);
+	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid);
+	p->state = LOADER_GO_STATE_WRONG;
+	return note(l->go,
+		    "go: pid %u (%s): its offsets are not true here (%u threads or switches right, "
+		    "%u wrong): threads only",
+		    p->tgid, p->target.version, p->good, p->bad);
+}
+
+static int look_again(struct loader *l, struct go_proc *p)
+{
+	if (p->state == LOADER_GO_STATE_WRONG || read_counts(l, p))
+		return 0;
+	if (p->state == LOADER_GO_STATE_CHECKING && trusted(p))
+		return turn_on(l, p);
+	if (p->bad >= CC_BPF_GO_GOOD_MIN && !trusted(p))
+		return give_up(l, p);
+	return 0;
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+static int take_on(struct loader *l, uint32_t tgid, const struct go_target *t)
+{
+	struct cc_err why = { .pos = -1 };
+	struct go_proc *p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->tgid = tgid;
+	p->target = *t;
+	p->tier = go_tier_choose(t, l->o.go.tier, l->o.go.force, &why);
+	int err = why.msg[0] ? note(l->go, "go: pid %u (%s): tier %s: %s", tgid, t->version,
+				    loader_go_tier_name(p->tier), why.msg)
+			     : 0;
+	if (!err)
+		err = push(l, p);
+	if (err) {
+		free(p);
+		return err;
+	}
+	/* the kernel only shows the iterator's threads of a process it knows of */
+	if (!go_check_threads(l, p, &p->good, &p->bad)) {
+		struct cc_bpf_go c;
+		go_config(p, &c);
+		bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid, &c, BPF_EXIST);
+	}
+	return look_again(l, p);
+}
+
+static int look_at(struct loader *l, uint32_t tgid)
+{
+	struct cc_err why = { .pos = -1 };
+	const struct go_target *t = NULL;
+	for (size_t i = 0; i < l->go->proc_cnt; i++)
+		if (l->go->procs[i]->tgid == tgid) {
+			drop(l, i);
+			break;
+		}
+	int is = l->o.go.find(l->o.go.ctx, tgid, &t, &why);
+	if (is == -ENOMEM)
+		return is;
+	if (is < 0)
+		return note(l->go, "go: pid %u: %s: threads only", tgid, why.msg);
+	if (!is)
+		return 0;
+	if (!t->has_tls || t->layout_by == GO_FOUND_NONE)
+		return note(l->go, "go: pid %u (%s): %s: threads only", tgid, t->version,
+			    t->has_tls ? "no offsets are known for this version"
+				       : "it does not say where it keeps the running goroutine");
+	return take_on(l, tgid, t);
+}
+
+int go_want(struct loader *l, uint32_t tgid)
+{
+	struct go_side *g = l->go;
+	if (!g)
+		return 0;
+	if (g->wanted_cnt == g->wanted_cap) {
+		size_t cap = g->wanted_cap ? 2 * g->wanted_cap : 16;
+		uint32_t *v = realloc(g->wanted, cap * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		g->wanted = v;
+		g->wanted_cap = cap;
+	}
+	g->wanted[g->wanted_cnt++] = tgid;
+	return 0;
+}
+
+int go_seed(struct loader *l)
+{
+	int err = 0;
+	if (!l->go)
+		return 0;
+	while (!err && l->go->seeded < l->target_cnt)
+		err = go_want(l, l->targets[l->go->seeded++].tgid);
+	return err ? err : go_work(l, NULL, NULL);
+}
+
+int go_work(struct loader *l, cc_record_fn *fn, void *ctx)
+{
+	struct go_side *g = l->go;
+	int err = 0;
+	if (!g)
+		return 0;
+	for (size_t i = 0; i < g->wanted_cnt && !err; i++)
+		err = look_at(l, g->wanted[i]);
+	g->wanted_cnt = 0;
+	for (size_t i = g->proc_cnt; i-- > 0 && !err;) {
+		if (!targets_find(l, g->procs[i]->tgid))
+			drop(l, i);
+		else
+			err = look_again(l, g->procs[i]);
+	}
+	if (!err && fn && g->notes.len) {
+		err = rec_buf_give(&g->notes, fn, ctx);
+		g->notes.len = 0;
+	}
+	return err < 0 ? err : 0;
+}
+
+int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t max)
+{
+	struct loader *l = (struct loader *)s;
+	uint32_t cnt = 0;
+	for (size_t i = 0; l->go && i < l->go->proc_cnt && cnt < max; i++) {
+		struct go_proc *p = l->go->procs[i];
+		if (p->state != LOADER_GO_STATE_WRONG)
+			read_counts(l, p);
+		ret[cnt++] = (struct loader_go_proc){
+			.tgid = p->tgid,
+			.tier = p->tier,
+			.state = p->state,
+			.good = p->good,
+			.bad = p->bad,
+			.probe_cnt = p->probe_cnt,
+			.multi = l->go->multi,
+			.target = &p->target,
+		};
+	}
+	return (int)cnt;
+}
+
+void go_done(struct loader *l)
+{
+	struct go_side *g = l->go;
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->proc_cnt; i++) {
+		go_detach(g->procs[i]);
+		free(g->procs[i]);
+	}
+	free(g->procs);
+	free(g->wanted);
+	rec_buf_done(&g->notes);
+	free(g);
+	l->go = NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * go: the Go side of a loader: which targets are Go programs, whether what is known of them is
+ *true, the probes on them, and what their goroutines wait for now. Hangs into the life of a loader:
+ *
+ *	go_prepare -> load -> attach scheduler -> go_want for each target -> go_work ... at each
+ *poll go_refresh at each interval ... -> go_done
+ */
+#ifndef CC_LOADER_GO_H
+#define CC_LOADER_GO_H
+
+#include "loader_int.h"
+
+#include "../../bpf/go_config.h"
+
+#include "go_target.h"
+
+struct bpf_link;
+
+struct go_probe {
+	int fd;                /* uprobe_multi; -1: none */
+	struct bpf_link *link; /* a perf event, on kernels without; NULL: none */
+};
+
+struct go_proc {
+	uint32_t tgid;
+	enum loader_go_tier tier; /* the best that its program allows and that was asked for */
+	enum loader_go_state state;
+	struct go_target target;
+	uint32_t good, bad; /* as last looked at */
+	uint32_t probe_cnt;
+	struct go_probe probes[CC_BPF_GO_AT_CNT];
+};
+
+struct go_side {
+	struct go_proc **procs;
+	size_t proc_cnt, proc_cap;
+	size_t seeded;    /* targets up to here are or were wanted */
+	uint32_t *wanted; /* to be looked at by the next go_work() */
+	size_t wanted_cnt, wanted_cap;
+	bool multi;           /* uprobe_multi is there */
+	struct rec_buf notes; /* for the stream */
+	cc_ns opened_at;      /* waits that began before were looked at by go_refresh() */
+};
+
+/* Skeleton opened, not loaded: switches off what is not wanted. @use: false when the kernel refused
+ * the programs. 0 or -errno. */
+int go_prepare(struct loader *l, bool use);
+
+/* Process @tgid became a target, or runs another program now. */
+int go_want(struct loader *l, uint32_t tgid);
+
+/* Wants all targets that were not looked at yet, and works on them. */
+int go_seed(struct loader *l);
+
+/* Looks at the wanted, at those in doubt, and drops those that are gone. Gives the notes to @fn
+ * unless that is NULL; then they wait. 0 or negative. */
+int go_work(struct loader *l, cc_record_fn *fn, void *ctx);
+
+/* Goroutines that wait now and were not told to: GO_EPISODEs and their stacks. 0 or -errno. */
+int go_refresh(struct loader *l, struct rec_buf *b);
+
+void go_done(struct loader *l); /* NULL-safe; before the skeleton is destroyed */
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "go_attach.h"
+
+#include "wait_class.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "criticast.skel.h"
+
+#define REASON_IO 2 /* in every version */
+#define SEED_MULT 0x9e3779b97f4a7c15ull
+
+/* From include/uapi/linux/bpf.h of 6.6; older headers have neither. */
+#define TRACE_UPROBE_MULTI 48
+struct link_create_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, multi_flags, pid, pad;
+};
+
+enum { IN_WAITS = 1 << LOADER_GO_WAITS, IN_FULL = 1 << LOADER_GO_FULL };
+
+/* Kernel side bit, function, tiers, those that cannot be without it, what is lost without it. */
+#define GO_ROWS(X)                                                                          \
+	X(PARK, GOPARK, IN_WAITS | IN_FULL, IN_WAITS | IN_FULL, "waits", go_gopark)         \
+	X(EXECUTE, EXECUTE, IN_WAITS, IN_WAITS, "the ends of waits", go_execute)            \
+	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, "status changes", go_casgstatus)            \
+	X(READY, READY, IN_WAITS, 0, "who ended a wait", go_ready)                          \
+	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, "births and ends", go_system)                      \
+	X(SEMA, SEMACQUIRE1, IN_WAITS | IN_FULL, 0, "which mutex", go_semacquire1)          \
+	X(SEND, SEND, IN_WAITS | IN_FULL, 0, "items handed over", go_send)                  \
+	X(RECV, RECV, IN_WAITS | IN_FULL, 0, "items taken over", go_recv)                   \
+	X(CHANSEND, CHANSEND, IN_WAITS | IN_FULL, 0, "items put into buffers", go_chansend) \
+	X(CHANRECV, CHANRECV, IN_WAITS | IN_FULL, 0, "items taken out of buffers", go_chanrecv)
+
+static const struct row {
+	uint32_t at;
+	enum go_func_id fn;
+	uint32_t tiers, needed;
+	const char *gives;
+} rows[] = {
+#define X(at, fn, tiers, needed, gives, prog) \
+	{ CC_BPF_GO_AT_##at, GO_FN_##fn, tiers, needed, gives },
+	GO_ROWS(X)
+#undef X
+};
+
+size_t go_programs(struct loader *l, struct bpf_program *ret[CC_BPF_GO_AT_CNT])
+{
+	struct bpf_program *const progs[] = {
+#define X(at, fn, tiers, needed, gives, prog) l->skel->progs.prog,
+		GO_ROWS(X)
+#undef X
+	};
+	_Static_assert(ARRAY_SIZE(progs) == CC_BPF_GO_AT_CNT, "one each, in the order of rows");
+	memcpy(ret, progs, sizeof(progs));
+	return ARRAY_SIZE(progs);
+}
+
+/* ---- the tier ------------------------------------------------------------------------------- */
+
+/* Why @s cannot be probed; NULL: it can. */
+static const char *unusable(const struct go_site *s, bool force)
+{
+	if (!s->off)
+		return "is not in the program";
+	if (!s->args)
+		return "can only be probed where its arguments are gone";
+	if (s->insn == GO_INSN_STEP && !force)
+		return "can only be probed by single-stepping, 13 times as dear (--force does)";
+	return NULL;
+}
+
+static bool tier_possible(const struct go_target *t, enum loader_go_tier tier, bool force,
+			  struct cc_err *why)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *cause =
+			rows[i].needed >> tier & 1 ? unusable(&t->sites[rows[i].fn], force) : NULL;
+		if (cause) {
+			loader_err(why, "%s %s", go_func_name(rows[i].fn), cause);
+			return false;
+		}
+	}
+	return true;
+}
+
+enum loader_go_tier go_tier_choose(const struct go_target *t, enum loader_go_tier asked, bool force,
+				   struct cc_err *why)
+{
+	enum loader_go_tier first = asked == LOADER_GO_AUTO ? LOADER_GO_WAITS : asked;
+	struct cc_err other;
+	if (first == LOADER_GO_ID || tier_possible(t, first, force, why))
+		return first;
+	if (first == LOADER_GO_WAITS && tier_possible(t, LOADER_GO_FULL, force, &other))
+		return LOADER_GO_FULL;
+	if (first == LOADER_GO_FULL && tier_possible(t, LOADER_GO_WAITS, force, &other))
+		return LOADER_GO_WAITS;
+	return LOADER_GO_ID;
+}
+
+/* ---- what the programs know ----------------------------------------------------------------- */
+
+static uint8_t object_of(uint32_t reason, uint8_t cls)
+{
+	if (reason == REASON_IO)
+		return CC_BPF_GO_OBJ_POLL;
+	switch (cls) {
+	case WAIT_CHAN:
+		return CC_BPF_GO_OBJ_CHAN;
+	case WAIT_MUTEX:
+	case WAIT_SEMA:
+		return CC_BPF_GO_OBJ_SEMA;
+	case WAIT_COND:
+		return CC_BPF_GO_OBJ_LOCK;
+	default:
+		return CC_BPF_GO_OBJ_NONE;
+	}
+}
+
+void go_config(const struct go_proc *p, struct cc_bpf_go *ret)
+{
+	const struct go_target *t = &p->target;
+	_Static_assert(GO_REASONS_MAX == CC_BPF_GO_REASONS, "the same reasons");
+	*ret = (struct cc_bpf_go){
+		.at = t->layout,
+		.tls_off = t->tls_off,
+		.seed = (loader_now() ^ (uint64_t)p->tgid << 32) * SEED_MULT,
+		.tier = p->tier - LOADER_GO_OFF,
+		.good = p->good,
+		.bad = p->bad,
+		.cls_write = WAIT_NET_SEND,
+		.cls_mutex = WAIT_MUTEX,
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (t->sites[rows[i].fn].repeats)
+			ret->repeats |= 1u << rows[i].at;
+	for (uint32_t i = 0; i < CC_BPF_GO_REASONS; i++) {
+		ret->cls[i] = i < t->reasons.cnt ? t->reasons.cls[i] : WAIT_BLOCKED;
+		ret->obj[i] = object_of(i, ret->cls[i]);
+	}
+}
+
+/* ---- probes --------------------------------------------------------------------------------- */
+
+static int multi_create(int prog_fd, const char *path, const uint64_t *off, uint32_t pid)
+{
+	struct link_create_multi a = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = TRACE_UPROBE_MULTI,
+		.path = (uint64_t)(uintptr_t)path,
+		.offsets = (uint64_t)(uintptr_t)off,
+		.cnt = 1,
+		.pid = pid,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &a, sizeof(a));
+	return fd < 0 ? -errno : fd;
+}
+
+bool go_has_multi(void)
+{
+	/* a program that does nothing, on a file that is none: only the file may be wrong */
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct bpf_prog_load_opts opts = { .sz = sizeof(opts),
+					   .expected_attach_type = TRACE_UPROBE_MULTI };
+	uint64_t off = 0;
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", insns, ARRAY_SIZE(insns), &opts);
+	if (fd < 0)
+		return false;
+	int err = multi_create(fd, "/", &off, 0);
+	close(fd);
+	if (err >= 0)
+		close(err);
+	return err == -EBADF;
+}
+
+static int probe_set(struct loader *l, const struct go_proc *p, struct bpf_program *prog,
+		     uint64_t off, struct go_probe *ret)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/%u/exe", p->tgid);
+	if (l->go->multi) {
+		int fd = multi_create(bpf_program__fd(prog), path, &off, p->tgid);
+		if (fd < 0)
+			return fd;
+		ret->fd = fd;
+		return 0;
+	}
+	LIBBPF_OPTS(bpf_uprobe_opts, opts);
+	ret->link = bpf_program__attach_uprobe_opts(prog, (pid_t)p->tgid, path, off, &opts);
+	return ret->link ? 0 : -errno;
+}
+
+int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
+{
+	struct bpf_program *progs[CC_BPF_GO_AT_CNT];
+	go_programs(l, progs);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		p->probes[i] = (struct go_probe){ .fd = -1 };
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct go_site *s = &p->target.sites[rows[i].fn];
+		if (!(rows[i].tiers >> p->tier & 1) || unusable(s, l->o.go.force))
+			continue;
+		int err = probe_set(l, p, progs[i], s->off, &p->probes[i]);
+		if (!err) {
+			p->probe_cnt++;
+		} else if (rows[i].needed >> p->tier & 1) {
+			loader_err(why, "%s cannot be probed: %s", go_func_name(rows[i].fn),
+				   strerror(-err));
+			go_detach(p);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void go_detach(struct go_proc *p)
+{
+	if (!p->probe_cnt)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (p->probes[i].fd >= 0)
+			close(p->probes[i].fd);
+		bpf_link__destroy(p->probes[i].link);
+		p->probes[i] = (struct go_probe){ .fd = -1 };
+	}
+	p->probe_cnt = 0;
+}
