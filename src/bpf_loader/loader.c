@@ -5,6 +5,7 @@
 #include "iter.h"
 #include "load.h"
 #include "loader_int.h"
+#include "stats.h"
 #include "rings.h"
 #include "stream.h"
 #include "targets.h"
@@ -64,6 +65,7 @@ static int drain(struct give *g)
 	uint64_t bytes, fill = rings_fill(l->rings, 1, &bytes);
 	bool full;
 	l->fill_max = CC_MAX(l->fill_max, fill);
+	l->fill_recent = CC_MAX(l->fill_recent, fill);
 	int n = rings_drain(l->rings, give_record, g, &full);
 	l->last_drain = start;
 	if (full)
@@ -224,6 +226,7 @@ static void loader_free(struct cc_source *s)
 static const struct cc_source_ops loader_ops = {
 	.poll = loader_poll,
 	.stop = loader_stop,
+	.health = stats_health,
 	.free = loader_free,
 };
 

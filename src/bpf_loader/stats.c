@@ -59,6 +59,25 @@ int loader_stats(struct cc_source *s, struct loader_stats *ret)
 	return 0;
 }
 
+void stats_health(struct cc_source *s, struct cc_source_health *ret)
+{
+	struct loader *l = (struct loader *)s;
+	struct bpf_prog_info info;
+	struct bpf_program *p;
+	uint64_t bytes = 0, fill = rings_fill(l->rings, RING_EVENTS, &bytes);
+	*ret = (struct cc_source_health){ 0 };
+	ret->ring_fill = bytes ? (double)CC_MAX(fill, l->fill_recent) / (double)bytes : 0;
+	l->fill_recent = 0;
+	for (p = NULL; ret->probe_cnt < ARRAY_SIZE(ret->probe) &&
+		       (p = bpf_object__next_program(l->skel->obj, p));) {
+		int err = prog_info(p, &info);
+		ret->probe[ret->probe_cnt].name = bpf_program__name(p);
+		ret->probe[ret->probe_cnt].place = bpf_program__section_name(p);
+		ret->probe[ret->probe_cnt].attached = !err;
+		ret->probe[ret->probe_cnt++].skipped = info.recursion_misses;
+	}
+}
+
 int loader_prog_stats(struct cc_source *s, struct loader_prog_stats *ret, uint32_t max)
 {
 	struct loader *l = (struct loader *)s;

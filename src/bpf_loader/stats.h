@@ -9,4 +9,6 @@
 /* Runs that the kernel skipped because the program was running already, over all programs. */
 uint64_t stats_recursion_misses(struct loader *l);
 
+void stats_health(struct cc_source *s, struct cc_source_health *ret);
+
 #endif

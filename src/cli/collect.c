@@ -2,6 +2,7 @@
 #include "collect.h"
 #include "digest.h"
 #include "history.h"
+#include "past.h"
 #include "resolver.h"
 #include "trace.h"
 
@@ -16,6 +17,7 @@ struct collect {
 	struct collect_opts o;
 	struct engine *engine;
 	struct history *history;
+	struct past *past; /* NULL: nobody looks back */
 	int writer_err;        /* first error of the recording; it ends, the rest goes on */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
 };
@@ -59,6 +61,7 @@ void collect_free(struct collect *c)
 	if (!c)
 		return;
 	collect_opts_drop(&c->o);
+	past_free(c->past);
 	engine_free(c->engine);
 	history_free(c->history);
 	free(c);
@@ -154,7 +157,31 @@ int collect_save_history(struct collect *c, const char *path)
 	return err ? err : closed;
 }
 
-const struct engine *collect_engine(const struct collect *c) { return c->engine; }
+static struct engine *shown(const struct collect *c)
+{
+	return c->past ? past_engine(c->past) : c->engine;
+}
+
+const struct engine *collect_engine(const struct collect *c) { return shown(c); }
+
+void collect_hold(struct collect *c, bool hold)
+{
+	if (c->history)
+		history_hold(c->history, hold);
+}
+
+int collect_look(struct collect *c, cc_ns to)
+{
+	if (!to) {
+		past_free(take_ptr(c->past));
+		return 0;
+	}
+	if (!c->history)
+		return -ENOENT;
+	if (!c->past)
+		c->past = past_new(&c->o.engine, c->history);
+	return c->past ? past_go(c->past, to) : -ENOMEM;
+}
 
 static cc_ns clock_ns(clockid_t id)
 {
@@ -193,14 +220,15 @@ int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *r
 		.id = { .id = tid, .kind = CC_REQID_TID }, .end = to, .tid = tid, .recv_tid = tid
 	};
 	struct engine_task t;
-	if (!engine_task(c->engine, tid, to, &t))
+	struct engine *e = shown(c);
+	if (!engine_task(e, tid, to, &t))
 		return -ESRCH;
 	ret->tgid = t.tgid;
-	cc_ns first = CC_MAX(engine_stats(c->engine)->first_ns, t.born);
+	cc_ns first = CC_MAX(engine_stats(e)->first_ns, t.born);
 	for (cc_ns span = SPAN_MAX;; span /= 4) {
 		size_t cnt = 0;
 		ret->start = CC_MAX(to > span ? to - span : 0, first);
-		int err = engine_walk(c->engine, tid, ret->start, to, &ret->path, &cnt);
+		int err = engine_walk(e, tid, ret->start, to, &ret->path, &cnt);
 		ret->path_cnt = (uint32_t)cnt;
 		ret->path_ok = !err;
 		if (err || cnt <= SPAN_PIECES || span < CC_MS(1)) {
@@ -211,12 +239,62 @@ int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *r
 	}
 }
 
+static void tell_kept(const struct collect *c, struct snapshot *s)
+{
+	struct history_kept kept;
+	s->runtime.newest_ns = c->engine ? engine_stats(c->engine)->watermark_ns : 0;
+	if (!c->history)
+		return;
+	history_kept(c->history, &kept);
+	s->runtime.kept_from_ns = kept.from;
+	s->runtime.kept_bytes = kept.bytes;
+}
+
+static void tell_unwinding(const struct collect *c, struct snapshot *s)
+{
+	struct resolver_health h;
+	if (!c->o.resolver)
+		return;
+	resolver_health(c->o.resolver, &h);
+	s->runtime.unwind = (struct snap_unwind){
+		.user = h.user,
+		.user_full = h.user_full,
+		.cut = h.cut,
+		.no_map = h.no_map,
+		.no_cfi = h.no_cfi,
+		.bad = h.bad,
+		.guessed = h.guessed,
+		.unclaimed = h.unclaimed,
+		.procs = h.procs,
+		.bytes = h.bytes,
+		.known = true,
+		.kernel_hidden = h.kernel_hidden,
+	};
+}
+
+static void tell_probes(const struct collect *c, struct snapshot *s)
+{
+	struct cc_source_health h = { 0 };
+	struct cc_source *src = c->o.source;
+	if (!src->ops->health)
+		return;
+	src->ops->health(src, &h);
+	s->runtime.ring_fill = h.ring_fill;
+	for (uint32_t i = 0; i < h.probe_cnt && i < SNAP_PROBES; i++) {
+		struct snap_probe *p = &s->runtime.probe[s->runtime.probe_cnt++];
+		snprintf(p->name, sizeof(p->name), "%s", h.probe[i].name);
+		snprintf(p->place, sizeof(p->place), "%s", h.probe[i].place);
+		p->attached = h.probe[i].attached;
+		p->skipped = h.probe[i].skipped;
+	}
+}
+
 int collect_snapshot(struct collect *c, const struct cc_query *query, struct snapshot **ret)
 {
 	struct snapshot *s;
 	struct cc_query q = *query;
-	q.tz_off_s = collect_zone_offset(c->engine);
-	int err = snapshot_build(c->engine, &q, &s);
+	q.tz_off_s = collect_zone_offset(shown(c));
+	int err = snapshot_build(shown(c), &q, &s);
 	if (err)
 		return err;
 	cc_ns cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC);
@@ -225,6 +303,9 @@ int collect_snapshot(struct collect *c, const struct cc_query *query, struct sna
 	c->cpu_ns = cpu;
 	c->wall_ns = wall;
 	s->runtime.rss_bytes = rss_bytes();
+	tell_kept(c, s);
+	tell_unwinding(c, s);
+	tell_probes(c, s);
 	*ret = s;
 	return 0;
 }

@@ -57,7 +57,15 @@ CC_NODISCARD int collect_restart(struct collect *c, struct cc_source *source);
 /* Writes the kept history as a recording. Returns 0, -ENOENT without history, -errno. */
 CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
 
+/* The newest engine; with collect_look(), that of the past. */
 const struct engine *collect_engine(const struct collect *c);
+
+/* Snapshots are of how it was at @to (a live trace with a history; 0: of now again). Goes there by
+ * one refresh a call: returns 1 to be called again, 0 when it is there, -ENOENT without a history,
+ * -ENOMEM. What comes meanwhile is kept, and is not lost for age. */
+CC_NODISCARD int collect_look(struct collect *c, cc_ns to);
+/* Keeps the history while somebody looks at it. */
+void collect_hold(struct collect *c, bool hold);
 
 /* Local time - UTC in seconds at the end of what @e knows: for at= in filters. */
 int32_t collect_zone_offset(const struct engine *e);

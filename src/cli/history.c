@@ -9,6 +9,7 @@
 
 struct chunk {
 	struct chunk *next;
+	uint64_t seq; /* from 1, in its chain */
 	cc_ns to; /* the latest ts of its records */
 	size_t used;
 	unsigned char data[CHUNK_BYTES];
@@ -17,12 +18,15 @@ struct chunk {
 struct chain {
 	struct chunk *first, *last;
 	size_t cnt;
+	uint64_t seq; /* of the last chunk made */
 };
 
 struct history {
 	struct chain lasting, passing;
 	size_t max_chunks;
 	cc_ns max_age;
+	bool held;
+	cc_ns newest; /* watermark of the last TICK */
 };
 
 struct history *history_new(uint64_t max_bytes, cc_ns max_age)
@@ -73,7 +77,7 @@ static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len)
 		struct chunk *k = malloc(sizeof(*k));
 		if (!k)
 			return -ENOMEM;
-		*k = (struct chunk){ .to = rec->ts };
+		*k = (struct chunk){ .to = rec->ts, .seq = ++c->seq };
 		if (c->last)
 			c->last->next = k;
 		else
@@ -91,7 +95,7 @@ static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len)
 static void evict(struct history *h, cc_ns now)
 {
 	struct chain *p = &h->passing;
-	while (p->first != p->last && p->first->to + h->max_age < now)
+	while (!h->held && p->first != p->last && p->first->to + h->max_age < now)
 		chain_drop_first(p);
 	/* a target that names without end must not push out what happened */
 	while (h->lasting.cnt > CC_MAX(h->max_chunks / 2, 1u))
@@ -103,9 +107,56 @@ static void evict(struct history *h, cc_ns now)
 int history_put(struct history *h, const struct cc_rec *rec, size_t len)
 {
 	int err = chain_put(is_lasting(rec->kind) ? &h->lasting : &h->passing, rec, len);
-	if (!err && rec->kind == CC_REC_TICK)
+	if (!err && rec->kind == CC_REC_TICK) {
+		h->newest = ((const struct cc_rec_tick *)rec)->drained_to;
 		evict(h, rec->ts);
+	}
 	return err;
+}
+
+void history_hold(struct history *h, bool hold) { h->held = hold; }
+
+static const struct chunk *chunk_at(const struct chain *c, struct history_at *at)
+{
+	const struct chunk *k = c->first;
+	while (k && k->seq < at->seq)
+		k = k->next;
+	if (k && k->seq != at->seq) { /* the first time, or dropped meanwhile */
+		at->seq = k->seq;
+		at->off = 0;
+	}
+	return k;
+}
+
+const struct cc_rec *history_next(const struct history *h, struct history_at *at)
+{
+	for (;;) {
+		const struct chain *c = at->passing ? &h->passing : &h->lasting;
+		const struct chunk *k = chunk_at(c, at);
+		if (k && at->off < k->used) {
+			const struct cc_rec *rec = (const void *)(k->data + at->off);
+			at->off += rec->size;
+			return rec;
+		}
+		if (k && k->next)
+			*at = (struct history_at){ at->passing, k->next->seq, 0 };
+		else if (!at->passing)
+			*at = (struct history_at){ .passing = true };
+		else
+			return NULL;
+	}
+}
+
+void history_kept(const struct history *h, struct history_kept *ret)
+{
+	struct history_at at = { .passing = true };
+	const struct cc_rec *rec;
+	*ret = (struct history_kept){ .to = h->newest,
+				      .bytes = (h->lasting.cnt + h->passing.cnt) *
+					       sizeof(struct chunk) };
+	while ((rec = history_next(h, &at)) && rec->kind != CC_REC_TICK)
+		;
+	ret->from = rec ? ((const struct cc_rec_tick *)rec)->drained_to : 0;
 }
 
 static int chain_each(const struct chain *c, cc_record_fn *fn, void *ctx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history: the stream of the last minute, in memory, so that it can be saved after the fact.
+/* history: the stream of the last minutes, in memory, to be saved or looked at after the fact.
  * What later records lean on (targets, options, names, stacks, modules, tasks) is kept for as long
  * as the budget allows; the rest goes by age and by budget, whole chunks, counted. */
 #ifndef CC_HISTORY_H
@@ -18,5 +18,25 @@ CC_NODISCARD int history_put(struct history *h, const struct cc_rec *rec, size_t
 
 /* Gives every kept record, lasting ones first, else in order. */
 CC_NODISCARD int history_each(const struct history *h, cc_record_fn *fn, void *ctx);
+
+/* While it is held only the budget drops records, not age: somebody looks at the past. */
+void history_hold(struct history *h, bool hold);
+
+struct history_kept {
+	cc_ns from, to; /* watermarks of the first and last TICK; 0: none */
+	uint64_t bytes;
+};
+void history_kept(const struct history *h, struct history_kept *ret);
+
+/* A place in it: all zero is the start. It stays good while records are put; of what was dropped
+ * meanwhile it goes on at the oldest kept. */
+struct history_at {
+	bool passing; /* lasting ones come first */
+	uint64_t seq; /* of the chunk; 0: the first */
+	size_t off;
+};
+
+/* The record at @at, borrowed until the next put, and moves on. NULL: no more for now. */
+const struct cc_rec *history_next(const struct history *h, struct history_at *at);
 
 #endif

@@ -35,6 +35,10 @@ struct session {
 	cc_ns next_step;            /* replay: wall time of the next TICK */
 	bool ended;                 /* no more records will come */
 	bool target_gone;
+	cc_ns look_ns;      /* live: the past that is shown, or is being gone to; 0: none */
+	bool looking;       /* not there yet */
+	cc_ns build_ns;     /* what the last snapshot cost */
+	cc_ns published_ns; /* when, by the wall */
 	int err;
 };
 
@@ -61,6 +65,24 @@ static void clear_fd(int fd)
 
 /* ---- collector thread ---- */
 
+/* Pictures take at most a quarter of this thread's time: on a busy host, or of a very long table,
+ * they come less often than asked for. 0: as asked for. */
+#define BUILD_SHARE 4
+
+static cc_ns slowed(const struct session *s)
+{
+	cc_ns asked = s->cmd.interval_ns ? s->cmd.interval_ns : CC_S(1);
+	return BUILD_SHARE * s->build_ns > asked ? BUILD_SHARE * s->build_ns : 0;
+}
+
+/* The stream itself comes late: its TICKs are much further apart than asked for. */
+static cc_ns lag(const struct session *s)
+{
+	cc_ns asked = s->cmd.interval_ns ? s->cmd.interval_ns : CC_S(1);
+	bool live = !s->replay_path && !s->ended && !s->cmd.paused;
+	return live && s->tick_gap_ns > 2 * asked + CC_S(1) ? s->tick_gap_ns - asked : 0;
+}
+
 static int publish(struct session *s)
 {
 	struct snapshot *snap;
@@ -78,14 +100,20 @@ static int publish(struct session *s)
 	if (s->cmd.span_tid &&
 	    !collect_span(s->collect, s->cmd.span_tid, s->cmd.span_ns, &span, &found))
 		q.span = &span;
+	cc_ns began = wall_ns();
 	int err = collect_snapshot(s->collect, &q, &snap);
 	free(span.path);
+	s->published_ns = wall_ns();
+	s->build_ns = s->published_ns - began;
 	if (err)
 		return err;
 	snap->runtime.live = !s->replay_path && !s->ended;
 	snap->runtime.paused = s->cmd.paused;
 	snap->runtime.ended = s->ended;
 	snap->runtime.target_gone = s->target_gone;
+	snap->runtime.slowed_ns = slowed(s);
+	snap->runtime.lag_ns = lag(s);
+	snap->runtime.built_ns = s->published_ns;
 	snapshot_free(mailbox_put(&s->snaps, snap));
 	signal_fd(s->event_fd);
 	return 0;
@@ -97,7 +125,9 @@ static int on_tick(void *ctx, struct collect *c, const struct cc_rec_tick *tick)
 	struct session *s = ctx;
 	s->tick_gap_ns = s->tick_ns && tick->h.ts > s->tick_ns ? tick->h.ts - s->tick_ns : 0;
 	s->tick_ns = tick->h.ts;
-	return s->replay_path || s->cmd.paused ? 0 : publish(s);
+	if (s->replay_path || s->cmd.paused)
+		return 0;
+	return slowed(s) && wall_ns() < s->published_ns + slowed(s) ? 0 : publish(s);
 }
 
 static int end_of_stream(struct session *s)
@@ -192,6 +222,40 @@ static void apply_query(struct session *s, const struct tui_cmd *c)
 	s->query.view_ns = c->paused ? c->view_ns : 0;
 }
 
+/* A live trace in pause is looked at as it was then: the engine of now has forgotten some of it and
+ * knows more of the rest. The first picture of the pause is still that of now. */
+static int look_back(struct session *s, const struct tui_cmd *c)
+{
+	bool live = !s->replay_path;
+	if (!live || !c->paused) {
+		s->look_ns = 0;
+		s->looking = false;
+		if (live)
+			collect_hold(s->collect, false);
+		return collect_look(s->collect, 0);
+	}
+	collect_hold(s->collect, true);
+	if (c->changed != TUI_CH_SELECT && (c->changed != TUI_CH_PAUSE || s->look_ns)) {
+		s->look_ns = c->view_ns;
+		s->looking = s->look_ns != 0;
+	}
+	return 0;
+}
+
+/* One refresh further on the way to the past. */
+static int look_on(struct session *s)
+{
+	int more = collect_look(s->collect, s->look_ns);
+	if (more > 0)
+		return 0;
+	s->looking = false;
+	if (more && more != -ENOENT)
+		return more;
+	if (!more)
+		s->query.view_ns = 0; /* it ends there by itself */
+	return publish(s);
+}
+
 static int apply_command(struct session *s)
 {
 	struct tui_cmd *c = mailbox_take(&s->cmds);
@@ -201,9 +265,9 @@ static int apply_command(struct session *s)
 	bool show = c->changed != TUI_CH_SELECT;
 	s->cmd = *c;
 	apply_query(s, c);
-	int err = seek ? replay_seek(s, c->view_ns) : 0;
+	int err = seek ? replay_seek(s, c->view_ns) : look_back(s, c);
 	free(c);
-	return err || !show ? err : publish(s);
+	return err || !show || s->looking ? err : publish(s);
 }
 
 static void apply_job(struct session *s)
@@ -227,9 +291,13 @@ static int idle_ms(const struct session *s)
 static int turn(struct session *s)
 {
 	if (!s->replay_path && !s->ended) {
-		int n = collect_step(s->collect, 20);
-		return n == -ENODATA ? end_of_stream(s) : CC_MIN(n, 0);
+		int n = collect_step(s->collect, s->looking ? 0 : 20);
+		if (n == -ENODATA)
+			n = end_of_stream(s);
+		return n >= 0 && s->looking ? look_on(s) : CC_MIN(n, 0);
 	}
+	if (s->looking)
+		return look_on(s);
 	struct pollfd p = { .fd = s->wake_fd, .events = POLLIN };
 	int ms = idle_ms(s);
 	if (ms > 0 && poll(&p, 1, ms) > 0)

@@ -209,7 +209,7 @@ enum cli_exit top_run(const struct cli_opts *given)
 		 * forgets what the live view forgot */
 		.engine = { .memory_bytes = o->memory, .window_ns = 2 * o->window },
 		.history_bytes = o->replay || o->batch || o->json ? 0 : o->memory / 4,
-		.history_ns = o->window,
+		.history_ns = 2 * o->window,
 	};
 	code = source_open(o, &co);
 	if (!code)

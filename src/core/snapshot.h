@@ -193,9 +193,11 @@ struct snapshot {
 		double cpu_share;
 		uint64_t rss_bytes;
 		double ring_fill; /* 0..1 */
+		cc_ns built_ns;   /* when, CLOCK_MONOTONIC */
 		cc_ns lag_ns;     /* the stream's end is so far behind the clock; 0: it keeps up */
 		cc_ns slowed_ns;  /* refreshes come only this often: the host is busy; 0: no */
-		cc_ns kept_ns;    /* of the stream, in memory, to go back to and to save */
+		cc_ns newest_ns;    /* live: how far the stream is; now_ns is before it in the past */
+		cc_ns kept_from_ns; /* since then it is in memory; 0: it is not */
 		uint64_t kept_bytes;
 		struct snap_unwind unwind;
 		uint32_t probe_cnt;

@@ -10,6 +10,17 @@
  */
 typedef int cc_record_fn(void *ctx, const struct cc_rec *rec, size_t len);
 
+/* How a live source is: for people, outside the stream. */
+struct cc_source_health {
+	double ring_fill; /* fullest since the last call, 0..1 */
+	uint32_t probe_cnt;
+	struct {
+		const char *name, *place; /* borrowed from the source */
+		bool attached;
+		uint64_t skipped; /* runs that the kernel left out */
+	} probe[40];
+};
+
 struct cc_source;
 struct cc_source_ops {
 	/* Gives what is there within @timeout_ms (0: do not wait). Returns the number of records,
@@ -18,6 +29,8 @@ struct cc_source_ops {
 	int (*poll)(struct cc_source *s, int timeout_ms, cc_record_fn *fn, void *ctx);
 	/* Asks for the last records (stop iterators, final TICK) through @fn. May be NULL. */
 	int (*stop)(struct cc_source *s, cc_record_fn *fn, void *ctx);
+	/* May be NULL. */
+	void (*health)(struct cc_source *s, struct cc_source_health *ret);
 	void (*free)(struct cc_source *s);
 };
 struct cc_source {

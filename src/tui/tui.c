@@ -12,6 +12,7 @@
 #include "term.h"
 #include "ui.h"
 
+#define LAG_NS CC_S(1)
 #define FRAME_MIN_NS CC_MS(100) /* between frames that no key asked for */
 
 struct loop {
@@ -98,8 +99,12 @@ static void on_snapshot(struct loop *l)
 	/* the count does not matter: the newest snapshot replaces all before it */
 	ssize_t n = read(l->ui.opts.event_fd, &cnt, sizeof(cnt));
 	struct snapshot *s = n > 0 || errno == EAGAIN ? l->ui.opts.ops->take(l->ui.opts.ctx) : NULL;
-	if (s)
-		take_effects(l, ui_snapshot(&l->ui, s));
+	if (!s)
+		return;
+	cc_ns now = now_ns(), built = s->runtime.built_ns;
+	if (built && now > built + LAG_NS) /* this thread did not get to run */
+		s->runtime.lag_ns = CC_MAX(s->runtime.lag_ns, now - built);
+	take_effects(l, ui_snapshot(&l->ui, s));
 }
 
 /* Keys show at once, so that a typed-ahead burst costs one frame. */

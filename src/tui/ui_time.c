@@ -11,12 +11,16 @@
 
 static cc_ns stream_first(const struct ui *ui)
 {
-	return ui->opts.first_ns ? ui->opts.first_ns : ui->snap->first_ns;
+	cc_ns kept = ui->snap->runtime.kept_from_ns;
+	if (ui->opts.first_ns)
+		return ui->opts.first_ns;
+	return kept ? CC_MAX(kept, ui->snap->first_ns) : ui->snap->first_ns;
 }
 
 static cc_ns stream_last(const struct ui *ui)
 {
-	return ui->opts.last_ns ? ui->opts.last_ns : CC_MAX(ui->snap->last_ns, ui->snap->now_ns);
+	cc_ns seen = CC_MAX(ui->snap->last_ns, ui->snap->now_ns);
+	return ui->opts.last_ns ? ui->opts.last_ns : CC_MAX(seen, ui->snap->runtime.newest_ns);
 }
 
 void ui_seek(struct ui *ui, cc_ns ns)
