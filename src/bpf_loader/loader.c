@@ -5,8 +5,8 @@
 #include "iter.h"
 #include "load.h"
 #include "loader_int.h"
-#include "stats.h"
 #include "rings.h"
+#include "stats.h"
 #include "stream.h"
 #include "targets.h"
 

@@ -57,7 +57,7 @@ struct loader {
 	struct cc_bpf_loss *lost; /* sums at that time, by record kind */
 	struct rec_buf head;      /* what was there before attach; given by the first poll */
 	uint64_t records, fill_max, fill_recent; /* fill_recent: since the last stats_health() */
-	bool started; /* the head of the stream is out */
+	bool started;                            /* the head of the stream is out */
 	bool stopped;
 };
 

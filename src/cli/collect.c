@@ -17,7 +17,7 @@ struct collect {
 	struct collect_opts o;
 	struct engine *engine;
 	struct history *history;
-	struct past *past; /* NULL: nobody looks back */
+	struct past *past;     /* NULL: nobody looks back */
 	int writer_err;        /* first error of the recording; it ends, the rest goes on */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
 };

@@ -2,15 +2,23 @@
 #include "history.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CHUNK_BYTES (1u << 20)
 
+/* Before each record in a chunk: two chains keep them, one order counts. */
+struct stored {
+	uint64_t no; /* from 1 */
+	struct cc_rec rec;
+};
+#define LEAD offsetof(struct stored, rec)
+
 struct chunk {
 	struct chunk *next;
 	uint64_t seq; /* from 1, in its chain */
-	cc_ns to; /* the latest ts of its records */
+	cc_ns to;     /* the latest ts of its records */
 	size_t used;
 	unsigned char data[CHUNK_BYTES];
 };
@@ -26,7 +34,8 @@ struct history {
 	size_t max_chunks;
 	cc_ns max_age;
 	bool held;
-	cc_ns newest; /* watermark of the last TICK */
+	cc_ns newest;     /* watermark of the last TICK */
+	uint64_t put_cnt; /* records so far */
 };
 
 struct history *history_new(uint64_t max_bytes, cc_ns max_age)
@@ -69,11 +78,12 @@ static bool is_lasting(unsigned int kind)
 	return kind < 32 && kinds >> kind & 1u;
 }
 
-static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len)
+static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len, uint64_t no)
 {
-	if (len > CHUNK_BYTES)
+	size_t room = LEAD + len;
+	if (room > CHUNK_BYTES)
 		return -EINVAL;
-	if (!c->last || c->last->used + len > CHUNK_BYTES) {
+	if (!c->last || c->last->used + room > CHUNK_BYTES) {
 		struct chunk *k = malloc(sizeof(*k));
 		if (!k)
 			return -ENOMEM;
@@ -86,8 +96,9 @@ static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len)
 		c->cnt++;
 	}
 	struct chunk *k = c->last;
-	memcpy(k->data + k->used, rec, len);
-	k->used += len;
+	memcpy(k->data + k->used, &no, sizeof(no));
+	memcpy(k->data + k->used + LEAD, rec, len);
+	k->used += room;
 	k->to = CC_MAX(k->to, rec->ts);
 	return 0;
 }
@@ -106,7 +117,8 @@ static void evict(struct history *h, cc_ns now)
 
 int history_put(struct history *h, const struct cc_rec *rec, size_t len)
 {
-	int err = chain_put(is_lasting(rec->kind) ? &h->lasting : &h->passing, rec, len);
+	struct chain *c = is_lasting(rec->kind) ? &h->lasting : &h->passing;
+	int err = chain_put(c, rec, len, ++h->put_cnt);
 	if (!err && rec->kind == CC_REC_TICK) {
 		h->newest = ((const struct cc_rec_tick *)rec)->drained_to;
 		evict(h, rec->ts);
@@ -116,64 +128,61 @@ int history_put(struct history *h, const struct cc_rec *rec, size_t len)
 
 void history_hold(struct history *h, bool hold) { h->held = hold; }
 
-static const struct chunk *chunk_at(const struct chain *c, struct history_at *at)
+/* The record of a chain at @seq and @off, which are put right when its chunk is over or gone. */
+static const struct stored *stored_at(const struct chain *c, uint64_t *seq, size_t *off)
 {
 	const struct chunk *k = c->first;
-	while (k && k->seq < at->seq)
+	while (k && k->seq < *seq)
 		k = k->next;
-	if (k && k->seq != at->seq) { /* the first time, or dropped meanwhile */
-		at->seq = k->seq;
-		at->off = 0;
+	if (k && k->seq == *seq && *off >= k->used)
+		k = k->next;
+	if (!k)
+		return NULL;
+	if (k->seq != *seq) { /* the next one, or what was here was dropped */
+		*seq = k->seq;
+		*off = 0;
 	}
-	return k;
+	return *off < k->used ? (const void *)(k->data + *off) : NULL;
 }
 
 const struct cc_rec *history_next(const struct history *h, struct history_at *at)
 {
-	for (;;) {
-		const struct chain *c = at->passing ? &h->passing : &h->lasting;
-		const struct chunk *k = chunk_at(c, at);
-		if (k && at->off < k->used) {
-			const struct cc_rec *rec = (const void *)(k->data + at->off);
-			at->off += rec->size;
-			return rec;
+	const struct chain *const chains[] = { &h->lasting, &h->passing };
+	const struct stored *best = NULL;
+	int from = 0;
+	for (int i = 0; i < 2; i++) {
+		const struct stored *s = stored_at(chains[i], &at->chain[i].seq, &at->chain[i].off);
+		if (s && (!best || s->no < best->no)) {
+			best = s;
+			from = i;
 		}
-		if (k && k->next)
-			*at = (struct history_at){ at->passing, k->next->seq, 0 };
-		else if (!at->passing)
-			*at = (struct history_at){ .passing = true };
-		else
-			return NULL;
 	}
+	if (!best)
+		return NULL;
+	at->chain[from].off += LEAD + best->rec.size;
+	return &best->rec;
 }
 
 void history_kept(const struct history *h, struct history_kept *ret)
 {
-	struct history_at at = { .passing = true };
+	struct history_at at = { .chain[0].seq = UINT64_MAX }; /* TICKs are none of those */
 	const struct cc_rec *rec;
-	*ret = (struct history_kept){ .to = h->newest,
-				      .bytes = (h->lasting.cnt + h->passing.cnt) *
-					       sizeof(struct chunk) };
+	*ret = (struct history_kept){
+		.to = h->newest, .bytes = (h->lasting.cnt + h->passing.cnt) * sizeof(struct chunk)
+	};
 	while ((rec = history_next(h, &at)) && rec->kind != CC_REC_TICK)
 		;
 	ret->from = rec ? ((const struct cc_rec_tick *)rec)->drained_to : 0;
 }
 
-static int chain_each(const struct chain *c, cc_record_fn *fn, void *ctx)
-{
-	for (const struct chunk *k = c->first; k; k = k->next)
-		for (size_t off = 0; off < k->used;) {
-			const struct cc_rec *rec = (const void *)(k->data + off);
-			int err = fn(ctx, rec, rec->size);
-			if (err < 0)
-				return err;
-			off += rec->size;
-		}
-	return 0;
-}
-
 int history_each(const struct history *h, cc_record_fn *fn, void *ctx)
 {
-	int err = chain_each(&h->lasting, fn, ctx);
-	return err ? err : chain_each(&h->passing, fn, ctx);
+	struct history_at at = { 0 };
+	const struct cc_rec *rec;
+	while ((rec = history_next(h, &at))) {
+		int err = fn(ctx, rec, rec->size);
+		if (err < 0)
+			return err;
+	}
+	return 0;
 }

@@ -16,7 +16,7 @@ void history_free(struct history *h);
 /* Copies @rec. Returns 0 or -ENOMEM. */
 CC_NODISCARD int history_put(struct history *h, const struct cc_rec *rec, size_t len);
 
-/* Gives every kept record, lasting ones first, else in order. */
+/* Gives every kept record, in the order they came. */
 CC_NODISCARD int history_each(const struct history *h, cc_record_fn *fn, void *ctx);
 
 /* While it is held only the budget drops records, not age: somebody looks at the past. */
@@ -31,9 +31,10 @@ void history_kept(const struct history *h, struct history_kept *ret);
 /* A place in it: all zero is the start. It stays good while records are put; of what was dropped
  * meanwhile it goes on at the oldest kept. */
 struct history_at {
-	bool passing; /* lasting ones come first */
-	uint64_t seq; /* of the chunk; 0: the first */
-	size_t off;
+	struct {
+		uint64_t seq; /* of the chunk; 0: the first */
+		size_t off;
+	} chain[2]; /* lasting, passing */
 };
 
 /* The record at @at, borrowed until the next put, and moves on. NULL: no more for now. */

@@ -13,8 +13,8 @@ struct past;
 struct past *past_new(const struct engine_opts *o, const struct history *h);
 void past_free(struct past *p); /* NULL is a no-op */
 
-/* Goes towards the TICK whose watermark is nearest to @to by one refresh, or begins again when it is
- * beyond that. Returns 1: call again; 0: it is there; -ENOMEM. */
+/* Goes towards the TICK whose watermark is nearest to @to by one refresh, or begins again when it
+ * is beyond that. Returns 1: call again; 0: it is there; -ENOMEM. */
 CC_NODISCARD int past_go(struct past *p, cc_ns to);
 
 struct engine *past_engine(struct past *p);

@@ -196,7 +196,7 @@ struct snapshot {
 		cc_ns built_ns;   /* when, CLOCK_MONOTONIC */
 		cc_ns lag_ns;     /* the stream's end is so far behind the clock; 0: it keeps up */
 		cc_ns slowed_ns;  /* refreshes come only this often: the host is busy; 0: no */
-		cc_ns newest_ns;    /* live: how far the stream is; now_ns is before it in the past */
+		cc_ns newest_ns;  /* live: how far the stream is; now_ns is before it in the past */
 		cc_ns kept_from_ns; /* since then it is in memory; 0: it is not */
 		uint64_t kept_bytes;
 		struct snap_unwind unwind;

@@ -178,6 +178,7 @@ const char *screen_name(enum screen s)
 		[SCREEN_PATH] = "Path",
 		[SCREEN_STACKS] = "Stacks",
 		[SCREEN_CONFIDENCE] = "Confidence",
+		[SCREEN_SETUP] = "Setup",
 		[SCREEN_HELP] = "Help",
 	};
 	return s < SCREEN_CNT ? names[s] : "";

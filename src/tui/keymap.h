@@ -16,6 +16,7 @@ enum screen {
 	SCREEN_PATH,
 	SCREEN_STACKS,
 	SCREEN_CONFIDENCE,
+	SCREEN_SETUP,
 	SCREEN_HELP,
 	SCREEN_CNT
 };
@@ -23,8 +24,7 @@ enum screen {
 #define ON_TOP (ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(HEALTH))
 #define ON_REQUEST (ON(PATH) | ON(STACKS) | ON(CONFIDENCE))
 #define ON_ALL (ON_TOP | ON_REQUEST)
-#define ON_SEARCH (ON_ALL & ~ON(HEALTH))
-#define ON_ANYWHERE (ON_ALL | ON(HELP))
+#define ON_ANYWHERE (ON_ALL | ON(SETUP) | ON(HELP))
 
 /* id, group, screens, keys (up to 5), help. A key means one thing per screen (tested). */
 #define KEYMAP(X)                                                                               \
@@ -38,7 +38,7 @@ enum screen {
 	X(BOTTOM, MOVE, ON_ANYWHERE, "last row", 'G', TK_END)                                   \
 	X(PAN_LEFT, MOVE, ON(STACKS) | ON(PATH), "show what lies left", 'H')                    \
 	X(PAN_RIGHT, MOVE, ON(STACKS) | ON(PATH), "show what lies right", 'L')                  \
-	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH),                        \
+	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH) | ON(SETUP),            \
 	  "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', TK_RIGHT)         \
 	X(BACK, OPEN, ON_ANYWHERE, "back (never quits)", TK_ESC, TK_LEFT, TK_BACKSPACE)         \
 	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH),                                               \
@@ -57,12 +57,15 @@ enum screen {
 	X(FOLD, VIEW, ON(PATH), "fold short neighbours into one row, on and off", 'e')          \
 	X(KERNEL, VIEW, ON(STACKS), "kernel frames on and off", 'K')                            \
 	X(LINES, VIEW, ON(STACKS), "files and lines on and off", '#')                           \
-	X(THEME, VIEW, ON_ALL, "next theme", 'T')                                               \
+	X(THEME, VIEW, ON_ALL | ON(SETUP), "next theme", 'T')                                   \
+	X(SETUP, VIEW, ON_ALL, "setup: columns, sort, interval, theme; saved on request", 'S',  \
+	  TK_F(2))                                                                              \
+	X(MOUSE, VIEW, ON_ANYWHERE, "mouse on and off", 'M')                                    \
 	X(REDRAW, VIEW, ON_ANYWHERE, "draw the whole screen again", TK_CTRL('l'))               \
 	X(HELP, VIEW, ON_ANYWHERE, "this help, on and off", '?', 'h', TK_F(1))                  \
-	X(SEARCH, FIND, ON_SEARCH, "search", '/', TK_F(3))                                      \
-	X(NEXT_MATCH, FIND, ON_SEARCH, "next match", 'n')                                       \
-	X(PREV_MATCH, FIND, ON_SEARCH, "previous match", 'N')                                   \
+	X(SEARCH, FIND, ON_ALL, "search", '/', TK_F(3))                                         \
+	X(NEXT_MATCH, FIND, ON_ALL, "next match", 'n')                                          \
+	X(PREV_MATCH, FIND, ON_ALL, "previous match", 'N')                                      \
 	X(FILTER, FIND, ON_TOP, "filter: wait=lock lat>20ms peer=10.0.0.7:51122 !conf=L", '\\', \
 	  TK_F(4))                                                                              \
 	X(ONLY, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS), "only what this row stands for",  \
@@ -87,18 +90,20 @@ enum screen {
 	X(SEEK_ON, TIME, ON_ALL, "10 s on", ']')                                                \
 	X(LEAP_BACK, TIME, ON_ALL, "1 min back", '{')                                           \
 	X(LEAP_ON, TIME, ON_ALL, "1 min on", '}')                                               \
+	X(PREV_MARK, TIME, ON_ALL, "to the mark, loss or worst moment before", '(')             \
+	X(NEXT_MARK, TIME, ON_ALL, "to the mark, loss or worst moment after", ')')              \
 	X(START, TIME, ON_ALL, "to the start", '0')                                             \
 	X(NEWEST, TIME, ON_ALL, "to the end; live: back to now", '$')                           \
-	X(GOTO, TIME, ON_ALL, "go to a time: 12:04:31, +30s, -1m, 50%", 'b')                    \
+	X(GOTO, TIME, ON_ALL, "go to 12:04:31, +30s, 50%, or peer=10.0.0.7:51122 at=12:04:31",  \
+	  'b')                                                                                  \
 	X(SLOWER, TIME, ON_ALL, "replay slower; live: refresh less often", '-')                 \
 	X(FASTER, TIME, ON_ALL, "replay faster; live: refresh more often", '+', '=')            \
-	X(SAVE, SAVE, ON_ALL, "save request, filtered set or window: pprof, trace, text", 'w',  \
-	  TK_F(9))                                                                              \
+	X(SAVE, SAVE, ON_ALL | ON(SETUP),                                                       \
+	  "save request, filtered set or window (pprof, trace, text); on Setup: the settings",  \
+	  'w', TK_F(9))                                                                         \
 	X(COPY, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request's story (OSC 52)", 'y')      \
 	X(COPY_JSON, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request as JSON (OSC 52)", 'Y') \
-	X(MARK, SAVE, ON(REQUESTS), "mark or unmark the request", 'm', TK_F(7))                 \
-	X(NEXT_MARK, SAVE, ON(REQUESTS), "next marked request", ')')                            \
-	X(PREV_MARK, SAVE, ON(REQUESTS), "previous marked request", '(')                        \
+	X(MARK, SAVE, ON(REQUESTS) | ON_REQUEST, "mark or unmark the request", 'm', TK_F(7))    \
 	X(SUSPEND, VIEW, ON_ANYWHERE, "suspend (fg comes back)", TK_CTRL('z'))
 
 #define X(id, ...) ACT_##id,

@@ -22,6 +22,9 @@ enum {
 	TK_BACKTAB,
 	TK_F1,
 	TK_F12 = TK_F1 + 11,
+	TK_CLICK, /* these three at a place of the screen */
+	TK_WHEEL_UP,
+	TK_WHEEL_DOWN,
 };
 #define TK_F(n) (TK_F1 + (n)-1)
 #define TK_CTRL(c) ((c)&0x1f)

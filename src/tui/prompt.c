@@ -127,10 +127,21 @@ static bool check_filter(struct prompt *p)
 	return err == 0;
 }
 
+/* The table shows what the text lets through while it is typed, as long as it is a filter. */
+static void try_filter(struct ui *ui, const char *text)
+{
+	struct cc_err unused;
+	struct filter *f = NULL;
+	if (!strcmp(text, ui->want.filter) || filter_parse(text, &unused, &f))
+		return;
+	filter_free(f);
+	snprintf(ui->want.filter, sizeof(ui->want.filter), "%s", text);
+	ui_command(ui, TUI_CH_QUERY);
+}
+
 static bool accept(struct ui *ui)
 {
 	struct prompt *p = &ui->prompt;
-	cc_ns to;
 	switch (p->kind) {
 	case PROMPT_FILTER:
 		if (!check_filter(p)) {
@@ -147,14 +158,7 @@ static bool accept(struct ui *ui)
 			ui_act(ui, ACT_NEXT_MATCH);
 		return true;
 	case PROMPT_GOTO:
-		if (!ui->snap || ui_parse_time(ui, p->text, &to)) {
-			p->err.pos = 0;
-			snprintf(p->err.msg, sizeof(p->err.msg), "%s",
-				 "not a time: 12:04:31, +30s, -1m or 50%");
-			return false;
-		}
-		ui_seek(ui, to);
-		return true;
+		return ui->snap && !ui_goto(ui, p->text, &p->err);
 	case PROMPT_NONE:
 		return true;
 	}
@@ -182,6 +186,8 @@ unsigned int prompt_key(struct ui *ui, int key)
 		return UI_DRAW;
 	}
 	if (key == TK_ESC) {
+		if (p->kind == PROMPT_FILTER)
+			try_filter(ui, p->before);
 		p->kind = PROMPT_NONE;
 		return UI_DRAW;
 	}
@@ -189,6 +195,8 @@ unsigned int prompt_key(struct ui *ui, int key)
 		browse_history(ui, key == TK_UP ? 1 : -1);
 	else if (edit(p, key))
 		p->err.msg[0] = '\0';
+	if (p->kind == PROMPT_FILTER)
+		try_filter(ui, p->text);
 	return UI_DRAW;
 }
 

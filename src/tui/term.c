@@ -29,6 +29,8 @@ struct term {
 	struct canvas shown;             /* what the terminal shows, if shown_ok */
 	struct paint paint[ROLE_CNT][2]; /* plain, selected */
 	struct crash *crash;
+	struct termios saved;
+	int mouse_x, mouse_y;
 };
 
 /* What puts the screen back, made before it is needed: a signal handler may not call curses. */
@@ -48,6 +50,20 @@ static size_t restore_text(char *buf, size_t cap)
 		}
 	}
 	return n;
+}
+
+/* The mouse is put back too when it is on; else there is no byte of it. */
+static void arm(struct term *t, bool mouse)
+{
+	static const char mouse_off[] = "\033[?1006l\033[?1000l";
+	char text[300];
+	size_t n = restore_text(text, sizeof(text) - sizeof(mouse_off));
+	if (mouse) {
+		memcpy(text + n, mouse_off, sizeof(mouse_off) - 1);
+		n += sizeof(mouse_off) - 1;
+	}
+	crash_disarm(t->crash);
+	t->crash = crash_arm(&t->saved, text, n);
 }
 
 /* ---- open and close ---- */
@@ -95,8 +111,8 @@ int term_open(struct term **ret)
 		start_color();
 		use_default_colors();
 	}
-	char restore[256];
-	t->crash = crash_arm(&saved, restore, restore_text(restore, sizeof(restore)));
+	t->saved = saved;
+	arm(t, false);
 	t->keys = newpad(1, 1);
 	if (!t->crash || !t->keys) {
 		term_close(t);
@@ -233,6 +249,32 @@ void term_size(struct term *t, int *ret_w, int *ret_h)
 
 /* ---- keys ---- */
 
+void term_mouse(struct term *t, bool on)
+{
+	arm(t, on);
+	mousemask(on ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+	mouseinterval(0);
+}
+
+void term_mouse_at(const struct term *t, int *ret_x, int *ret_y)
+{
+	*ret_x = t->mouse_x;
+	*ret_y = t->mouse_y;
+}
+
+static int mouse_key(struct term *t)
+{
+	MEVENT e;
+	if (getmouse(&e) != OK)
+		return TK_NONE;
+	t->mouse_x = e.x;
+	t->mouse_y = e.y;
+	return e.bstate & BUTTON1_PRESSED   ? TK_CLICK
+	       : e.bstate & BUTTON4_PRESSED ? TK_WHEEL_UP
+	       : e.bstate & BUTTON5_PRESSED ? TK_WHEEL_DOWN
+					    : TK_NONE;
+}
+
 static int key_code(wint_t ch)
 {
 	static const struct {
@@ -261,7 +303,7 @@ int term_key(struct term *t)
 			return (int)ch == TK_NONE ? TK_CTRL('@') : (int)ch;
 		if (got != KEY_CODE_YES)
 			break;
-		int key = key_code(ch);
+		int key = ch == KEY_MOUSE ? mouse_key(t) : key_code(ch);
 		if (key != TK_NONE)
 			return key;
 	}
@@ -323,17 +365,21 @@ static int write_all(int fd, const char *s, size_t n)
 
 int term_copy(struct term *t, const char *text)
 {
-	static const char head[] = "\033]52;c;";
-	size_t n = strlen(text);
-	char *buf = malloc(sizeof(head) + n / 3 * 4 + 8);
+	static const char head[] = "\033]52;c;", through[] = "\033Ptmux;\033", end[] = "\a\033\\";
+	const size_t lead = sizeof(through) - 1;
+	size_t n = strlen(text), o = lead + sizeof(head) - 1;
+	char *buf = malloc(o + n / 3 * 4 + 16);
 	(void)t;
 	if (!buf)
 		return -ENOMEM;
-	memcpy(buf, head, sizeof(head) - 1);
-	size_t o = sizeof(head) - 1;
+	memcpy(buf, through, lead);
+	memcpy(buf + lead, head, sizeof(head) - 1);
 	o += base64((const unsigned char *)text, n, buf + o);
-	buf[o++] = '\a';
-	int err = write_all(STDOUT_FILENO, buf, o);
+	memcpy(buf + o, end, sizeof(end) - 1);
+	/* to this terminal; in tmux also to the one around it, where passing through is allowed */
+	int err = write_all(STDOUT_FILENO, buf + lead, o + 1 - lead);
+	if (!err && getenv("TMUX"))
+		err = write_all(STDOUT_FILENO, buf, o + sizeof(end) - 1);
 	free(buf);
 	return err;
 }

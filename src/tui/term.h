@@ -26,6 +26,10 @@ void term_repaint(struct term *t); /* forget what is shown: the next paint draws
 /* Next key (keymap.h), TK_NONE when there is none, -EIO when the terminal is gone. */
 int term_key(struct term *t);
 
+/* With the mouse on, the place of the last TK_CLICK or TK_WHEEL_*. Off at start: no byte of it. */
+void term_mouse(struct term *t, bool on);
+void term_mouse_at(const struct term *t, int *ret_x, int *ret_y);
+
 /* Stops this process as ^Z does; returns when it goes on. */
 void term_suspend(struct term *t);
 /* Puts text into the clipboard of the user's terminal (OSC 52), over SSH too. 0 or -errno. */

@@ -64,6 +64,8 @@ static void take_effects(struct loop *l, unsigned int effects)
 		l->quit = true;
 	if (effects & UI_THEME)
 		term_theme(l->term, &l->ui.theme);
+	if (effects & UI_MOUSE)
+		term_mouse(l->term, l->ui.mouse);
 	if (effects & UI_COPY) {
 		int err = term_copy(l->term, l->ui.clip);
 		if (err)
@@ -107,13 +109,20 @@ static void on_snapshot(struct loop *l)
 	take_effects(l, ui_snapshot(&l->ui, s));
 }
 
+static unsigned int on_mouse(struct loop *l, int key)
+{
+	int x, y;
+	term_mouse_at(l->term, &x, &y);
+	return ui_mouse(&l->ui, key, x, y);
+}
+
 /* Keys show at once, so that a typed-ahead burst costs one frame. */
 static int on_input(struct loop *l)
 {
 	int key, cnt = 0;
 	while ((key = term_key(l->term)) > TK_NONE) {
 		cnt++;
-		take_effects(l, ui_key(&l->ui, key));
+		take_effects(l, key >= TK_CLICK ? on_mouse(l, key) : ui_key(&l->ui, key));
 		if (l->quit || l->err)
 			return 0;
 	}

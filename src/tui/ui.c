@@ -68,7 +68,8 @@ enum screen ui_screen(const struct ui *ui) { return ui->stack[ui->depth - 1]; }
 enum screen ui_under(const struct ui *ui)
 {
 	enum screen s = ui_screen(ui);
-	return s == SCREEN_HELP && ui->depth > 1 ? ui->stack[ui->depth - 2] : s;
+	bool over = s == SCREEN_HELP || s == SCREEN_SETUP;
+	return over && ui->depth > 1 ? ui->stack[ui->depth - 2] : s;
 }
 
 void ui_say(struct ui *ui, bool bad, const char *fmt, ...)
@@ -129,7 +130,7 @@ const struct snap_piece *request_pieces(const struct snapshot *s, const struct s
 bool ui_marked(const struct ui *ui, struct cc_reqid id)
 {
 	for (int i = 0; i < ui->mark_cnt; i++)
-		if (cc_reqid_eq(ui->marks[i], id))
+		if (cc_reqid_eq(ui->marks[i].id, id))
 			return true;
 	return false;
 }
@@ -267,6 +268,7 @@ unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)
 	swap_snapshot(ui, s);
 	keep_rows(ui, keys);
 	ui->at_ns = s->now_ns;
+	ui_bar_add(ui);
 	ui->frame_cnt++;
 	ui_found(ui);
 	ui_span_came(ui);

@@ -24,6 +24,7 @@ enum { /* what ui_key() and ui_snapshot() ask the loop to do */
        UI_SUSPEND = 1 << 2,
        UI_REPAINT = 1 << 3, /* forget what the terminal shows */
        UI_THEME = 1 << 4,   /* ui->theme changed */
+       UI_MOUSE = 1 << 6,   /* ui->mouse changed */
        UI_COPY = 1 << 5,    /* ui->clip is to go to the clipboard */
 };
 
@@ -37,6 +38,18 @@ struct prompt {
 };
 
 enum menu_kind { MENU_NONE, MENU_SORT, MENU_SAVE };
+
+struct mark {
+	struct cc_reqid id;
+	cc_ns at; /* its end */
+};
+
+/* The p99 of equal slices of all the time that can be gone to, as far as it was seen. */
+#define UI_BAR 240
+struct time_bar {
+	cc_ns first, width; /* of a slice; 0: nothing was seen */
+	cc_ns p99[UI_BAR];  /* 0: none ended there, or not seen */
+};
 
 struct list_pos {
 	int row, top; /* selected, first shown */
@@ -58,6 +71,7 @@ struct ui {
 	struct snapshot *pin;  /* owned: the last one that knew the selected request, when snap
 				* does not; else NULL */
 	struct tui_cmd want;
+	struct time_bar bar;
 	cc_ns at_ns; /* time shown, or asked for by the last seek: seeks add to it */
 	enum screen stack[UI_DEPTH]; /* the last of them is shown */
 	int depth;
@@ -84,7 +98,7 @@ struct ui {
 	char help_query[32];
 	char history[8][TUI_FILTER_LEN]; /* filters, newest first */
 	int history_at;
-	struct cc_reqid marks[UI_MARKS];
+	struct mark marks[UI_MARKS];
 	int mark_cnt;
 	char status[256]; /* answer to the last key; "": none */
 	bool status_bad;
@@ -104,6 +118,7 @@ void ui_config(const struct ui *ui, struct config *ret);
 
 /* Each returns effects. */
 unsigned int ui_key(struct ui *ui, int key);
+unsigned int ui_mouse(struct ui *ui, int key, int x, int y); /* TK_CLICK, TK_WHEEL_* */
 unsigned int ui_snapshot(struct ui *ui, struct snapshot *s); /* takes @s */
 unsigned int ui_resize(struct ui *ui, int w, int h);
 
@@ -113,7 +128,7 @@ void ui_draw(const struct ui *ui, struct canvas *c);
 /* ---- for views and keys ---- */
 
 enum screen ui_screen(const struct ui *ui);
-enum screen ui_under(const struct ui *ui); /* the screen below Help; else the one shown */
+enum screen ui_under(const struct ui *ui); /* the screen below Help or Setup; else the one shown */
 
 /* The selected request and the snapshot that knows it; NULL: nothing is selected. */
 const struct snap_request *ui_request(const struct ui *ui, const struct snapshot **ret_s);
@@ -137,6 +152,13 @@ void ui_port_toggle(struct ui *ui);
 
 /* Clamps rows and scrolls so that the selected row is visible. */
 void ui_settle(struct ui *ui);
+/* ---- ui_setup.c: rows of Setup; the columns follow ---- */
+enum { SETUP_THEME, SETUP_INTERVAL, SETUP_SORT, SETUP_ORDER, SETUP_MOUSE, SETUP_COLUMNS };
+int setup_rows(const struct ui *ui);
+unsigned int setup_change(struct ui *ui); /* the selected one; effects */
+void setup_save(struct ui *ui);
+void ui_next_interval(struct ui *ui);
+
 /* ---- ui_path.c ---- */
 bool ui_on_span(const struct ui *ui);      /* the selected "request" is a thread's time */
 uint32_t ui_piece(const struct ui *ui);    /* selected piece of the selected request */
@@ -157,11 +179,19 @@ void ui_command(struct ui *ui, unsigned int changed);
 void ui_select_row(struct ui *ui, int row);
 void ui_goto_row(struct ui *ui, int row); /* of the screen shown */
 void ui_open(struct ui *ui, enum screen s);
-bool ui_back(struct ui *ui); /* false: at the top */
+void ui_goto_top(struct ui *ui, enum screen s); /* leaves all others */
+bool ui_back(struct ui *ui);                    /* false: at the top */
 
 unsigned int ui_act(struct ui *ui, enum action a); /* effects */
 /* Time: seeks, pause, speed. Returns false if @a is none of these. */
 bool ui_act_time(struct ui *ui, enum action a);
+/* First and last time that can be gone to; with a snapshot only. */
+void ui_time_range(const struct ui *ui, cc_ns *ret_first, cc_ns *ret_last);
+void ui_bar_add(struct ui *ui);                 /* takes in what ui->snap tells */
+bool ui_act_mark(struct ui *ui, enum action a); /* marks and the way to what is worth a look */
+/* What is typed at "go to": a time, or terms of a filter as a log line has them. Returns 0, or
+ * -EINVAL with the reason in @err. */
+CC_NODISCARD int ui_goto(struct ui *ui, const char *text, struct cc_err *err);
 bool ui_act_order(struct ui *ui, enum action a); /* the same for sort, freeze, group */
 bool ui_act_find(struct ui *ui, enum action a);  /* and for search and filter */
 /* Adds what the selected row stands for to the filter. False: it stands for nothing. */

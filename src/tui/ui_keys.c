@@ -72,7 +72,7 @@ static bool act_move(struct ui *ui, enum action a)
 
 static bool request_screen(enum screen s) { return ON_REQUEST & 1u << s; }
 
-static void goto_top(struct ui *ui, enum screen s)
+void ui_goto_top(struct ui *ui, enum screen s)
 {
 	ui->depth = 1;
 	ui->stack[0] = s;
@@ -106,7 +106,7 @@ static void open_row(struct ui *ui)
 		/* fall through */
 	case SCREEN_WAITS:
 		if (ui_add_term(ui, false))
-			goto_top(ui, SCREEN_REQUESTS);
+			ui_goto_top(ui, SCREEN_REQUESTS);
 		break;
 	default:
 		ui_say(ui, false, "nothing lies deeper here");
@@ -120,7 +120,7 @@ static void next_pane(struct ui *ui, int step)
 	int cnt = request_screen(s) ? 3 : 4;
 	enum screen next = (enum screen)(first + ((int)s - first + step + cnt) % cnt);
 	if (!request_screen(s)) {
-		goto_top(ui, next);
+		ui_goto_top(ui, next);
 		return;
 	}
 	/* tabs of one request lie beside each other, not above: Esc leaves them all at once */
@@ -147,7 +147,7 @@ static bool act_screen(struct ui *ui, enum action a)
 	case ACT_VIEW_WAITS:
 	case ACT_VIEW_THREADS:
 	case ACT_VIEW_HEALTH:
-		goto_top(ui, (enum screen)(SCREEN_REQUESTS + (a - ACT_VIEW_REQUESTS)));
+		ui_goto_top(ui, (enum screen)(SCREEN_REQUESTS + (a - ACT_VIEW_REQUESTS)));
 		return true;
 	case ACT_NEXT_PANE:
 	case ACT_PREV_PANE:
@@ -164,6 +164,9 @@ static bool act_screen(struct ui *ui, enum action a)
 		ui->no_lines = !ui->no_lines;
 		ui_say(ui, false, "files and lines %s", ui->no_lines ? "hidden" : "shown");
 		return true;
+	case ACT_SETUP:
+		ui_open(ui, SCREEN_SETUP);
+		return true;
 	case ACT_HELP:
 		if (ui_screen(ui) == SCREEN_HELP)
 			ui_back(ui);
@@ -176,37 +179,6 @@ static bool act_screen(struct ui *ui, enum action a)
 }
 
 /* ---- keeping ---- */
-
-static void mark(struct ui *ui)
-{
-	struct cc_reqid id = ui->want.selected;
-	if (id.kind == CC_REQID_NONE)
-		return;
-	for (int i = 0; i < ui->mark_cnt; i++)
-		if (cc_reqid_eq(ui->marks[i], id)) {
-			ui->marks[i] = ui->marks[--ui->mark_cnt];
-			return;
-		}
-	if (ui->mark_cnt < UI_MARKS)
-		ui->marks[ui->mark_cnt++] = id;
-	else
-		ui_say(ui, true, "no more than %d marks", UI_MARKS);
-}
-
-static void next_mark(struct ui *ui, int step)
-{
-	const struct snapshot *s;
-	int rows = (int)ui->order_cnt, row = ui->pos[SCREEN_REQUESTS].row;
-	for (int i = 1; i <= rows; i++) {
-		int at = (row + i * step % rows + rows) % rows;
-		const struct snap_request *r = ui_row(ui, at, &s);
-		if (r && ui_marked(ui, r->id)) {
-			ui_select_row(ui, at);
-			return;
-		}
-	}
-	ui_say(ui, true, "no marked request in these rows: m marks");
-}
 
 static unsigned int copy(struct ui *ui, bool json)
 {
@@ -253,8 +225,10 @@ static unsigned int next_theme(struct ui *ui)
 
 unsigned int ui_act(struct ui *ui, enum action a)
 {
-	if (act_move(ui, a) || act_screen(ui, a) || ui_act_path(ui, a) || ui_act_order(ui, a) ||
-	    ui_act_find(ui, a) || ui_act_time(ui, a))
+	if (a == ACT_OPEN && ui_screen(ui) == SCREEN_SETUP)
+		return setup_change(ui);
+	if (act_move(ui, a) || act_screen(ui, a) || ui_act_path(ui, a) || ui_act_mark(ui, a) ||
+	    ui_act_order(ui, a) || ui_act_find(ui, a) || ui_act_time(ui, a))
 		return UI_DRAW;
 	switch ((int)a) {
 	case ACT_QUIT_BACK:
@@ -267,23 +241,26 @@ unsigned int ui_act(struct ui *ui, enum action a)
 		return UI_DRAW | UI_REPAINT;
 	case ACT_THEME:
 		return next_theme(ui);
+	case ACT_MOUSE:
+		ui->mouse = !ui->mouse;
+		ui_say(ui, false,
+		       ui->mouse ? "mouse on: click a row, again to open it; M frees it for copying"
+				 : "mouse off");
+		return UI_DRAW | UI_MOUSE;
 	case ACT_GOTO:
 		prompt_open(ui, PROMPT_GOTO);
 		return UI_DRAW;
 	case ACT_SAVE:
+		if (ui_screen(ui) == SCREEN_SETUP) {
+			setup_save(ui);
+			return UI_DRAW;
+		}
 		ui->menu = MENU_SAVE;
 		ui->menu_row = 0;
 		return UI_DRAW;
 	case ACT_COPY:
 	case ACT_COPY_JSON:
 		return copy(ui, a == ACT_COPY_JSON);
-	case ACT_MARK:
-		mark(ui);
-		return UI_DRAW;
-	case ACT_NEXT_MARK:
-	case ACT_PREV_MARK:
-		next_mark(ui, a == ACT_NEXT_MARK ? 1 : -1);
-		return UI_DRAW;
 	default:
 		return 0;
 	}

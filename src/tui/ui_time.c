@@ -23,6 +23,12 @@ static cc_ns stream_last(const struct ui *ui)
 	return ui->opts.last_ns ? ui->opts.last_ns : CC_MAX(seen, ui->snap->runtime.newest_ns);
 }
 
+void ui_time_range(const struct ui *ui, cc_ns *ret_first, cc_ns *ret_last)
+{
+	*ret_first = stream_first(ui);
+	*ret_last = CC_MAX(stream_last(ui), *ret_first + 1);
+}
+
 void ui_seek(struct ui *ui, cc_ns ns)
 {
 	unsigned int changed = TUI_CH_SEEK;
@@ -67,10 +73,26 @@ static void pause_toggle(struct ui *ui)
 	ui_command(ui, TUI_CH_PAUSE);
 }
 
+static const cc_ns intervals[] = { CC_MS(100), CC_MS(200), CC_MS(500), CC_S(1), CC_S(2),
+				   CC_S(5),    CC_S(10),   CC_S(30),   CC_S(60) };
+
+static void set_interval(struct ui *ui, cc_ns ns)
+{
+	ui->want.interval_ns = ns;
+	ui_say(ui, false, "refresh every %gs", (double)ns / 1e9);
+	ui_command(ui, TUI_CH_INTERVAL);
+}
+
+void ui_next_interval(struct ui *ui)
+{
+	size_t i = 0;
+	while (i < ARRAY_SIZE(intervals) && intervals[i] <= ui->want.interval_ns)
+		i++;
+	set_interval(ui, intervals[i % ARRAY_SIZE(intervals)]);
+}
+
 static void faster(struct ui *ui, bool up)
 {
-	static const cc_ns steps[] = { CC_MS(100), CC_MS(200), CC_MS(500), CC_S(1), CC_S(2),
-				       CC_S(5),    CC_S(10),   CC_S(30),   CC_S(60) };
 	if (!ui->opts.live) {
 		double speed = up ? ui->want.speed * 2 : ui->want.speed / 2;
 		ui->want.speed = CC_MAX(0.125, CC_MIN(speed, 64));
@@ -79,23 +101,22 @@ static void faster(struct ui *ui, bool up)
 		return;
 	}
 	cc_ns old = ui->want.interval_ns, next = old;
-	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) { /* faster: a shorter interval */
-		if (!up && steps[i] > old) {
-			next = steps[i];
+	for (size_t i = 0; i < ARRAY_SIZE(intervals); i++) { /* faster: a shorter interval */
+		if (!up && intervals[i] > old) {
+			next = intervals[i];
 			break;
 		}
-		if (up && steps[i] < old)
-			next = steps[i];
+		if (up && intervals[i] < old)
+			next = intervals[i];
 	}
-	ui->want.interval_ns = next;
-	ui_say(ui, false, "refresh every %gs", (double)next / 1e9);
-	ui_command(ui, TUI_CH_INTERVAL);
+	set_interval(ui, next);
 }
 
 bool ui_act_time(struct ui *ui, enum action a)
 {
 	int64_t step = (int64_t)ui->want.interval_ns;
-	if (keymap_row(a)->group != KEYS_TIME || a == ACT_GOTO)
+	if (keymap_row(a)->group != KEYS_TIME || a == ACT_GOTO || a == ACT_PREV_MARK ||
+	    a == ACT_NEXT_MARK)
 		return false;
 	if (!ui->snap) { /* no time to go to yet */
 		ui_say(ui, true, "no data yet");

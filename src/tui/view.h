@@ -29,7 +29,7 @@ struct view_ops {
 	uint64_t (*key)(const struct ui *ui, int row);
 };
 extern const struct view_ops view_requests, view_waits, view_threads, view_health, view_path,
-	view_stacks, view_confidence, view_help;
+	view_stacks, view_confidence, view_setup, view_help;
 const struct view_ops *view_of(enum screen s);
 
 /* For keys of rows: a number of texts and numbers. */
@@ -40,6 +40,8 @@ bool ui_path_view(const struct ui *ui, const struct snap_request **ret_r, struct
 
 /* ---- parts that several screens share ---- */
 
+enum screen tab_under(const struct ui *ui, const struct layout *l, int x,
+		      int y); /* SCREEN_CNT: none */
 void draw_head(const struct ui *ui, struct canvas *c, const struct layout *l);
 /* Two lines of a screen about one request: who it is and which tab is open. */
 void draw_request_head(const struct ui *ui, struct canvas *c, const struct snapshot *s,
@@ -51,13 +53,16 @@ void draw_selected(struct canvas *c, int x, int y, uint32_t mark);
 /* Why there is nothing to see, where the table would be. */
 void draw_empty(const struct ui *ui, struct canvas *c, int y);
 void draw_tiny(struct canvas *c);
-void draw_replay(const struct ui *ui, struct canvas *c, int y, int h);
+bool view_time_bar(const struct ui *ui); /* instead of where the time went */
+void draw_time(const struct ui *ui, struct canvas *c, int y, int h);
 void draw_menu(const struct ui *ui, struct canvas *c, const struct layout *l);
 void draw_prompt(const struct ui *ui, struct canvas *c, int y);
 const char *prompt_label(enum prompt_kind kind);
 
 /* Bar of group letters in proportion to @ns, whose sum is @total (0: their own). */
 void draw_mix(struct canvas *c, int x, int y, int w, const cc_ns ns[9], cc_ns total);
+/* One cell of it. */
+void draw_spark_cell(struct canvas *c, int x, int y, cc_ns v, cc_ns top);
 /* The highest of each slice of @v, oldest first. */
 void draw_spark(struct canvas *c, int x, int y, int w, const cc_ns *v, int cnt);
 /* "name 46  name 22" by size, up to @end. */

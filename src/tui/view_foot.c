@@ -53,6 +53,23 @@ static void draw_hints(const struct ui *ui, struct pen *p, int end)
 	}
 }
 
+/* How much, of how many, and when: the last span, or all of them. */
+static void draw_loss(const struct snapshot *s, struct pen *p)
+{
+	uint64_t lost = text_drops(s);
+	pen_printf(p, ROLE_ERR, "%s events lost", text_count(lost).s);
+	if (s->loss_cnt) {
+		const struct snap_loss *first = &s->losses[0], *last = &s->losses[s->loss_cnt - 1];
+		pen_printf(p, ROLE_ERR, " %s-%s", text_clock(s, first->from, false).s,
+			   text_clock(s, last->to, false).s);
+		if (s->loss_cnt > 1)
+			pen_printf(p, ROLE_ERR, " in %u spans", s->loss_cnt);
+	}
+	pen_printf(p, ROLE_FG, " (%s%%, %s)  rows that overlap are ~ and never H   ",
+		   text_percent((double)lost / (double)CC_MAX(s->stats.events + lost, 1)).s,
+		   text_dur(s->stats.lost_ns).s);
+}
+
 /* One state that the user must not miss; false: nothing special. */
 static bool draw_state(const struct ui *ui, struct pen *p)
 {
@@ -67,8 +84,13 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		hint(ui, p, ACT_SAVE, "save");
 		hint(ui, p, ACT_QUIT_BACK, "quit");
 	} else if (ui->want.paused) {
+		cc_ns newest = s->runtime.newest_ns;
 		pen_printf(p, ROLE_PAUSE, " PAUSED at %s ", text_clock(s, ui->at_ns, true).s);
-		pen_put(p, ROLE_FG, ui->opts.live ? "  still recording   " : "   ");
+		if (ui->opts.live && newest > ui->at_ns + CC_S(1))
+			pen_printf(p, ROLE_FG, "  still recording, +%s   ",
+				   text_dur(newest - ui->at_ns).s);
+		else
+			pen_put(p, ROLE_FG, ui->opts.live ? "  still recording   " : "   ");
 		hint(ui, p, ACT_PAUSE, ui->opts.live ? "back to live" : "go on");
 		hint(ui, p, ACT_STEP_BACK, "step back");
 		hint(ui, p, ACT_STEP_ON, "step on");
@@ -77,10 +99,15 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		hint(ui, p, ACT_START, "start");
 		hint(ui, p, ACT_STEP_BACK, "step back");
 		hint(ui, p, ACT_QUIT_BACK, "quit");
+	} else if (s->runtime.lag_ns || s->runtime.slowed_ns) {
+		if (s->runtime.lag_ns)
+			pen_printf(p, ROLE_WARN, "%s behind (busy host)   ",
+				   text_dur(s->runtime.lag_ns).s);
+		if (s->runtime.slowed_ns)
+			pen_printf(p, ROLE_WARN, "refresh slowed to every %s: a long table",
+				   text_dur(s->runtime.slowed_ns).s);
 	} else if (text_drops(s)) {
-		pen_printf(p, ROLE_ERR, "%s events lost", text_count(text_drops(s)).s);
-		pen_printf(p, ROLE_FG, " (%s)  rows that overlap are marked ~ and never H   ",
-			   text_dur(s->stats.lost_ns).s);
+		draw_loss(s, p);
 	} else if (*status) {
 		pen_printf(p, ROLE_WARN, "%s", status);
 	} else {
@@ -95,9 +122,10 @@ static void draw_fkeys(const struct ui *ui, struct canvas *c, int y)
 		enum action a;
 		const char *label;
 	} names[] = {
-		{ ACT_HELP, "Help" },     { ACT_SEARCH, "Search" },  { ACT_FILTER, "Filter" },
-		{ ACT_GROUP, "Group" },   { ACT_SORT_MENU, "Sort" }, { ACT_MARK, "Mark" },
-		{ ACT_FOLLOW, "Follow" }, { ACT_SAVE, "Save" },      { ACT_QUIT, "Quit" },
+		{ ACT_HELP, "Help" },     { ACT_SETUP, "Setup" },   { ACT_SEARCH, "Search" },
+		{ ACT_FILTER, "Filter" }, { ACT_GROUP, "Group" },   { ACT_SORT_MENU, "Sort" },
+		{ ACT_MARK, "Mark" },     { ACT_FOLLOW, "Follow" }, { ACT_SAVE, "Save" },
+		{ ACT_QUIT, "Quit" },
 	};
 	struct pen p = { c, 1, y, c->w };
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -117,7 +145,7 @@ static void draw_fkeys(const struct ui *ui, struct canvas *c, int y)
 static void draw_prompt_help(const struct ui *ui, struct canvas *c, int y)
 {
 	const struct prompt *p = &ui->prompt;
-	char buf[512] = "Enter keep  Esc leave  ^U clear  ↑ earlier  keys:";
+	char buf[512] = "Enter keep  Esc restore  ^U clear  ↑ earlier  keys:";
 	canvas_fill(c, 0, y, c->w, ROLE_FG, ' ');
 	if (*p->err.msg) {
 		int lead = canvas_width(prompt_label(p->kind)) + CC_MAX(p->err.pos, 0);
@@ -131,7 +159,8 @@ static void draw_prompt_help(const struct ui *ui, struct canvas *c, int y)
 	canvas_cut(c, 1, y, c->w - 1, ROLE_INACTIVE,
 		   p->kind == PROMPT_FILTER   ? buf
 		   : p->kind == PROMPT_SEARCH ? "Enter find  Esc leave   then n next, N previous"
-					      : "Enter go  Esc leave   12:04:31  +30s  -1m  50%");
+					      : "Enter go  Esc leave   12:04:31  +30s  -1m  50%  "
+						"peer=10.0.0.7:51122 at=12:04:31");
 }
 
 void draw_foot(const struct ui *ui, struct canvas *c, const struct layout *l)

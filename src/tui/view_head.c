@@ -14,6 +14,7 @@ const struct view_ops *view_of(enum screen s)
 		[SCREEN_PATH] = &view_path,
 		[SCREEN_STACKS] = &view_stacks,
 		[SCREEN_CONFIDENCE] = &view_confidence,
+		[SCREEN_SETUP] = &view_setup,
 		[SCREEN_HELP] = &view_help,
 	};
 	return views[s];
@@ -29,7 +30,8 @@ uint64_t view_hash(uint64_t h, const char *text)
 
 void view_layout(const struct ui *ui, struct layout *ret)
 {
-	bool one = ON_REQUEST & 1u << ui_screen(ui), help = ui_screen(ui) == SCREEN_HELP;
+	bool one = ON_REQUEST & 1u << ui_screen(ui);
+	bool help = ui_screen(ui) == SCREEN_HELP || ui_screen(ui) == SCREEN_SETUP;
 	int h = ui->h, y = 1; /* line 0: title */
 	*ret = (struct layout){ .fkeys = h >= 16 };
 	ret->status_y = h - 1 - ret->fkeys;
@@ -38,7 +40,7 @@ void view_layout(const struct ui *ui, struct layout *ret)
 	} else if (!help) {
 		y++; /* totals */
 		ret->where_y = y;
-		ret->where_h = h < 14 ? 0 : !ui->opts.live && h >= 20 ? 2 : 1;
+		ret->where_h = h < 14 ? 0 : view_time_bar(ui) && h >= 20 ? 2 : 1;
 		y += ret->where_h;
 		ret->verdict_y = y;
 		ret->verdict_h = h < 14 ? 0 : h >= 20 && ui->w < 100 ? 2 : 1;
@@ -171,28 +173,18 @@ static void draw_where(struct canvas *c, const struct snapshot *s, int y)
 	pen_put(&p, ROLE_INACTIVE, "(%)");
 }
 
-void draw_replay(const struct ui *ui, struct canvas *c, int y, int h)
+enum screen tab_under(const struct ui *ui, const struct layout *l, int x, int y)
 {
-	const struct snapshot *s = ui->snap;
-	cc_ns first = ui->opts.first_ns ? ui->opts.first_ns : s->first_ns;
-	cc_ns last = CC_MAX(ui->opts.last_ns ? ui->opts.last_ns : s->last_ns, s->now_ns);
-	cc_ns at = s->now_ns > first ? s->now_ns - first : 0, span = CC_MAX(last - first, 1);
-	const char *file = ui->opts.replay_file ? ui->opts.replay_file : "";
-	const char *base = strrchr(file, '/');
-	struct pen p = { c, 1, y, c->w };
-	pen_printf(&p, ROLE_TITLE, "%s", base ? base + 1 : file);
-	pen_put(&p, ROLE_HI, ui->want.paused ? "  paused" : s->runtime.ended ? "  end" : "  ▶");
-	pen_printf(&p, ROLE_HI, " %gx", ui->want.speed);
-	pen_printf(&p, ROLE_FG, "  %s", text_clock(s, s->now_ns, c->w >= 60).s);
-	pen_printf(&p, ROLE_FG, "  %s / %s", text_hms(at).s, text_hms(span).s);
-	pen_printf(&p, ROLE_INACTIVE, "  %.1f%%", (double)at / (double)span * 100);
-	if (h < 2)
-		return;
-	int w = c->w - 2, now = (int)((double)at / (double)span * (w - 1));
-	now = CC_MIN(now, w - 1);
-	canvas_fill(c, 1, y + 1, w, ROLE_DIV, 0x2500);
-	canvas_fill(c, 1, y + 1, now, ROLE_HI, 0x2501);
-	canvas_fill(c, 1 + now, y + 1, 1, ROLE_TITLE, 0x2502);
+	int at = 1;
+	if (y != l->tabs_y || !l->tabs_y)
+		return SCREEN_CNT;
+	for (int i = SCREEN_REQUESTS; i <= SCREEN_HEALTH; i++) {
+		bool named = ui->w >= 60 || ui_under(ui) == (enum screen)i;
+		at += 4 + (named ? canvas_width(screen_name((enum screen)i)) : 0);
+		if (x < at)
+			return (enum screen)i;
+	}
+	return SCREEN_CNT;
 }
 
 static void draw_tabs(const struct ui *ui, struct canvas *c, int y)
@@ -235,8 +227,8 @@ void draw_head(const struct ui *ui, struct canvas *c, const struct layout *l)
 	if (!s)
 		return;
 	draw_totals(c, s);
-	if (l->where_h && !ui->opts.live)
-		draw_replay(ui, c, l->where_y, l->where_h);
+	if (l->where_h && view_time_bar(ui))
+		draw_time(ui, c, l->where_y, l->where_h);
 	else if (l->where_h && s->total_cnt)
 		draw_where(c, s, l->where_y);
 	if (l->verdict_h == 1)

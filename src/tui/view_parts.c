@@ -55,6 +55,13 @@ void draw_mix(struct canvas *c, int x, int y, int w, const cc_ns ns[9], cc_ns to
 		canvas_fill(c, at, y, cells[i], style_group(i), (unsigned char)WAIT_GROUPS[i]);
 }
 
+void draw_spark_cell(struct canvas *c, int x, int y, cc_ns v, cc_ns top)
+{
+	int level = (int)((double)CC_MIN(v, top) / (double)top * 7.999);
+	style st = level < 3 ? ROLE_HEAT_START : level < 6 ? ROLE_HEAT_MID : ROLE_HEAT_END;
+	canvas_fill(c, x, y, 1, st, 0x2581 + (uint32_t)level);
+}
+
 void draw_spark(struct canvas *c, int x, int y, int w, const cc_ns *v, int cnt)
 {
 	cc_ns top = 0;
@@ -66,11 +73,8 @@ void draw_spark(struct canvas *c, int x, int y, int w, const cc_ns *v, int cnt)
 		cc_ns high = 0;
 		for (int k = from; k < to; k++)
 			high = CC_MAX(high, v[k]);
-		if (!high)
-			continue;
-		int level = (int)((double)high / (double)top * 7.999);
-		style st = level < 3 ? ROLE_HEAT_START : level < 6 ? ROLE_HEAT_MID : ROLE_HEAT_END;
-		canvas_fill(c, x + i, y, 1, st, 0x2581 + (uint32_t)level);
+		if (high)
+			draw_spark_cell(c, x + i, y, high, top);
 	}
 }
 
@@ -152,4 +156,11 @@ void draw_prompt(const struct ui *ui, struct canvas *c, int y)
 	canvas_text(c, 0, y, c->w, ROLE_HI, label);
 	c->cur_x = lead + cur - off;
 	c->cur_y = y;
+	if (p->kind != PROMPT_FILTER || !ui->snap || *p->err.msg)
+		return;
+	char cnt[224];
+	snprintf(cnt, sizeof(cnt), "%s of %s", text_count(ui->snap->match_cnt).s,
+		 text_count(ui->snap->total_cnt).s);
+	if (c->cur_x + canvas_width(cnt) + 4 < c->w)
+		canvas_right(c, c->w - 40, y, 39, ROLE_INACTIVE, cnt);
 }

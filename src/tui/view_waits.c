@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits: where the time of all requests of the window went, in groups; slow against typical. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "view.h"
@@ -151,6 +152,9 @@ static void draw_slow(struct canvas *c, const struct snapshot *s, int y)
 	for (uint32_t i = 0; i < s->slow_cnt; i++) {
 		const struct snap_slow_typical *t = &s->slow[i];
 		int64_t delta = (int64_t)t->slow_ns - (int64_t)t->typical_ns;
+		int64_t first = (int64_t)s->slow[0].slow_ns - (int64_t)s->slow[0].typical_ns;
+		if (llabs(delta) * 100 < llabs(first)) /* as always */
+			continue;
 		struct text d = text_delta(delta);
 		const char *name = wait_class_name(t->cls);
 		if (p.x + canvas_width(name) + canvas_width(d.s) + 3 > p.end)

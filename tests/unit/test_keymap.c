@@ -103,6 +103,7 @@ static void open_screen(struct ui_test *t, enum screen s)
 		[SCREEN_PATH] = "j<Enter>",
 		[SCREEN_STACKS] = "j<Enter><Enter>",
 		[SCREEN_CONFIDENCE] = "j<Enter><S-Tab>",
+		[SCREEN_SETUP] = "S",
 		[SCREEN_HELP] = "?",
 	};
 	ui_test_keys(t, path[s]);

@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "columns.h"
 #include "ui_util.h"
+#include "view.h"
 
 static struct ui_test t;
 
@@ -243,8 +246,94 @@ Test(ui, go_to_a_time)
 	cr_expect_eq(ns, CC_S(4990) - CC_MS(250));
 	ui_test_keys(&t, "b-10s<Enter>");
 	cr_expect_eq(t.last.view_ns, CC_S(4990));
-	ui_test_keys(&t, "bnever<Enter>");
+	ui_test_keys(&t, "blat>?<Enter>");
 	cr_expect(shows("not a time"));
+	/* words of a log line are terms */
+	ui_test_keys(&t, "<^U>10.0.0.7:51122 2023-11-14T22:13:10.123Z<Enter>");
+	cr_expect_str_eq(t.last.filter, "peer=10.0.0.7:51122 at=22:13:10");
+	cr_expect_eq(t.ui.prompt.kind, PROMPT_NONE);
+	ui_test_keys(&t, "bpeer=10.0.0.9:1 at=22:12:00<Enter>");
+	cr_expect_str_eq(t.last.filter, "peer=10.0.0.9:1 at=22:12:00");
+	cr_expect_eq(t.last.view_ns, CC_S(4922) - CC_MS(250), "before the window: goes there");
+	cr_expect(t.last.paused);
+}
+
+Test(ui, moments_worth_a_look)
+{
+	/* in the pause: the request marked, the loss, and where p99 was highest */
+	ui_test_snapshot(&t, SNAP_LOSS);
+	ui_test_keys(&t, "jjm "); /* ended 9 s ago */
+	unsigned int seeks = t.last.seek_cnt;
+	ui_test_keys(&t, "(");
+	cr_expect_eq(t.last.view_ns, CC_S(4992), "the mark, with one refresh more");
+	ui_test_keys(&t, "(");
+	cr_expect_eq(t.last.view_ns, CC_S(4990), "the end of the loss");
+	int peaks = 0; /* of the fixture's line, in slices 35 to 41 */
+	while (!shows("no mark, loss or worst moment before") && peaks < 10) {
+		cr_expect(!peaks || (t.last.view_ns >= CC_S(4975) && t.last.view_ns <= CC_S(4984)));
+		ui_test_keys(&t, "(");
+		peaks++;
+	}
+	cr_expect(peaks > 1 && peaks < 10);
+	cr_expect_eq(t.last.seek_cnt, seeks + 2 + (unsigned int)peaks - 1);
+	ui_test_keys(&t, "))))))))))");
+	cr_expect_eq(t.last.view_ns, CC_S(4992));
+}
+
+Test(ui, the_filter_acts_while_it_is_typed)
+{
+	ui_test_keys(&t, "\\lat>20ms");
+	cr_expect_str_eq(t.last.filter, "lat>20ms");
+	cr_expect_str_eq(t.ui.history[0], "", "not kept yet");
+	cr_expect(shows("18 204 of 18 204"));
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_str_eq(t.last.filter, "");
+}
+
+Test(ui, setup_changes_at_once_and_saves_on_request)
+{
+	char dir[] = "/tmp/cc-setup-XXXXXX", path[300];
+	cr_assert(mkdtemp(dir));
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	ui_test_keys(&t, "S");
+	cr_expect(shows("[x]"));
+	ui_test_keys(&t, "j<Enter>"); /* 2 s */
+	cr_expect_eq(t.last.interval_ns, CC_S(2));
+	ui_test_keys(&t, "G<Enter>");
+	cr_expect_not(t.ui.columns & 1u << COL_CONN);
+	ui_test_keys(&t, "gjjjjj<Enter>");
+	cr_expect(shows("says nothing"), "a row needs its name");
+	snprintf(path, sizeof(path), "%s/criticast/config", dir);
+	cr_expect_neq(access(path, F_OK), 0, "nothing is written by itself");
+	ui_test_keys(&t, "w");
+	cr_expect(shows("saved in"));
+	cr_expect_eq(access(path, F_OK), 0);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/criticast", dir);
+	rmdir(path);
+	rmdir(dir);
+	ui_test_keys(&t, "<Esc>");
+	cr_expect_not(shows("CONN"));
+}
+
+Test(ui, mouse_acts_only_when_it_is_on)
+{
+	cr_expect_eq(ui_mouse(&t.ui, TK_CLICK, 10, 9), 0);
+	ui_test_keys(&t, "M");
+	cr_expect(t.effects & UI_MOUSE);
+	struct layout l;
+	view_layout(&t.ui, &l);
+	ui_mouse(&t.ui, TK_CLICK, 10, l.body_y + 3);
+	cr_expect_eq(selected_row(), 3);
+	ui_mouse(&t.ui, TK_WHEEL_DOWN, 10, l.body_y);
+	cr_expect_eq(selected_row(), 6);
+	ui_mouse(&t.ui, TK_CLICK, 10, l.body_y + 6);
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_PATH, "a second click opens");
+	ui_test_keys(&t, "<Esc>");
+	ui_mouse(&t.ui, TK_CLICK, 15, l.tabs_y);
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_WAITS);
+	ui_mouse(&t.ui, TK_CLICK, 2, l.tabs_y);
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
 }
 
 Test(ui, save_asks_what)

@@ -23,6 +23,7 @@ static const struct golden cases[] = {
 	{ "waits", 0, false, false, "2" },
 	{ "blame", 0, false, false, "2ttttt" },
 	{ "threads", 0, false, false, "3" },
+	{ "setup", 0, false, false, "S" },
 	{ "ports", 0, false, false, "t" },
 	{ "path-zoom", 0, false, false, "j<Enter>z" },
 	{ "health", SNAP_LOSS, false, false, "4" },

@@ -428,6 +428,23 @@ static void add_stats(struct build *b, unsigned int how)
 	s->runtime.rss_bytes = 21 << 20;
 	s->runtime.ring_fill = 0.02;
 	s->runtime.live = !(how & SNAP_ENDED);
+	s->runtime.newest_ns = s->now_ns;
+	s->runtime.kept_from_ns = s->first_ns;
+	s->runtime.kept_bytes = 12 << 20;
+	s->runtime.unwind = (struct snap_unwind){ .user = 40000,
+						  .user_full = 39900,
+						  .cut = 60,
+						  .no_cfi = 40,
+						  .procs = 3,
+						  .bytes = 7 << 20,
+						  .known = true };
+	static const struct snap_probe probes[] = {
+		{ "sched_switch", "tp_btf/sched_switch", true, 0, 0, 0 },
+		{ "sched_waking", "tp_btf/sched_waking", true, 0, 0, 2 },
+		{ "open_task", "iter/task", false, 0, 0, 0 },
+	};
+	memcpy(s->runtime.probe, probes, sizeof(probes));
+	s->runtime.probe_cnt = ARRAY_SIZE(probes);
 	s->runtime.paused = how & SNAP_PAUSED;
 	s->runtime.ended = how & (SNAP_ENDED | SNAP_GONE);
 	s->runtime.target_gone = how & SNAP_GONE;
