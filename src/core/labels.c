@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmt.h"
+#include "go_task.h"
 #include "snap_text.h"
 
 static uint64_t reqid_key(struct cc_reqid id)
@@ -74,44 +75,81 @@ static cc_str keep(struct labels *n, struct map *m, uint64_t key, cc_str name)
 /* ---- tasks ---- */
 
 /* tids are used again: the start time tells whose it is. */
-static uint64_t task_key(const struct labels *n, uint32_t tid, cc_ns at, const char **ret_comm)
+static uint64_t task_key(const struct labels *n, uint32_t tid, cc_ns at, struct engine_task *ret)
 {
-	struct engine_task t;
-
-	*ret_comm = NULL;
-	if (!engine_task(n->e, tid, at, &t))
+	if (!engine_task(n->e, tid, at, ret)) {
+		*ret = (struct engine_task){ .tid = tid };
 		return map_mix2(tid, 0);
-	*ret_comm = t.comm;
-	return map_mix2(map_mix2(tid, t.start), t.born);
+	}
+	return map_mix2(map_mix2(tid, ret->start), ret->born);
+}
+
+/* "http.(*conn).serve" of "net/http.(*conn).serve+0x0". */
+static cc_str function_name(struct labels *n, const struct engine_task *t)
+{
+	struct engine_frame f = { 0 };
+	const char *s, *plus;
+
+	if (!t->start_pc || !engine_frame(n->e, t->tgid, t->start_pc, &f) || !f.text_len)
+		return strpool_add(&n->pool, "goroutine", strlen("goroutine"));
+	s = f.text;
+	plus = memchr(s, '+', f.text_len);
+	if (plus)
+		f.text_len = (size_t)(plus - s);
+	for (size_t i = f.text_len; i > 0; i--) {
+		if (s[i - 1] == '/') {
+			s += i;
+			f.text_len -= i;
+			break;
+		}
+	}
+	return strpool_add(&n->pool, s, f.text_len);
+}
+
+static cc_str find_comm(struct labels *n, const struct engine_task *t)
+{
+	if (t->goid)
+		return function_name(n, t);
+	return t->comm ? strpool_add(&n->pool, t->comm, strnlen(t->comm, CC_COMM_LEN)) : 0;
 }
 
 static cc_str comm_of(struct labels *n, uint32_t tid, cc_ns at)
 {
-	const char *comm;
-	uint64_t key = tid ? task_key(n, tid, at, &comm) : 0;
+	struct engine_task t;
+	uint64_t key = tid ? task_key(n, tid, at, &t) : 0;
 	uint32_t kept = tid ? map_get(&n->comms, key) : 1;
 
 	if (kept)
 		return kept - 1;
-	return keep(n, &n->comms, key,
-		    comm ? strpool_add(&n->pool, comm, strnlen(comm, CC_COMM_LEN)) : 0);
+	return keep(n, &n->comms, key, find_comm(n, &t));
 }
 
 struct snap_task labels_task(struct labels *n, uint32_t tid, uint32_t tgid, cc_ns at)
 {
-	return (struct snap_task){ tid, tgid, comm_of(n, tid, at) };
+	struct snap_task s = { .tid = tid, .tgid = tgid, .comm = comm_of(n, tid, at) };
+	struct engine_task t;
+
+	if (tid_is_go(tid) && engine_task(n->e, tid, at, &t)) {
+		s.goid = t.goid;
+		s.tid = t.last_thread;
+	}
+	return s;
 }
 
 cc_str labels_task_label(struct labels *n, uint32_t tid, cc_ns at)
 {
-	const char *unused;
-	uint64_t key = tid ? task_key(n, tid, at, &unused) : 0;
+	struct engine_task t;
+	uint64_t key = tid ? task_key(n, tid, at, &t) : 0;
 	uint32_t kept = tid ? map_get(&n->tasks, key) : 1;
 
 	if (kept)
 		return kept - 1;
 	cc_str comm = comm_of(n, tid, at);
 
+	if (t.goid)
+		return keep(n, &n->tasks, key,
+			    strpool_addf(&n->pool, "%.60s/g%llu", strpool_str(&n->pool, comm),
+					 (unsigned long long)t.goid));
 	return keep(n, &n->tasks, key,
 		    comm ? strpool_addf(&n->pool, "%.60s/%u", strpool_str(&n->pool, comm), tid)
 			 : strpool_addf(&n->pool, "tid %u", tid));
