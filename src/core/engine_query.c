@@ -185,6 +185,15 @@ bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_c
 	if (!t)
 		return false;
 	task_piece(t, &e->tasks, at, false, &tp);
+	if (tp.kind == TL_RUN && task_is_go(t)) { /* what its thread is in */
+		const struct go_state *g = task_go(&e->tasks, t);
+		uint32_t i = vec_lower_bound(&g->ons, from, at);
+
+		if (!i || go_on_end(g, i - 1) < at)
+			return false;
+		t = &e->tasks.v.p[g->ons.p[i - 1].other];
+		task_piece(t, &e->tasks, at, false, &tp);
+	}
 	if (tp.kind != TL_RUN && tp.kind != TL_RUNQ && tp.kind != TL_BLOCKED)
 		return false;
 	*ret_cls = tp.kind == TL_RUN    ? WAIT_CPU

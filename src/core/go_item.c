@@ -149,7 +149,7 @@ static int taken(struct tasks *ts, const struct cc_rec_go_item *r, uint32_t by)
 int go_item(struct tasks *ts, const struct cc_rec_go_item *r)
 {
 	bool full = false, sent = r->h.aux == ITEM_SENT;
-	struct task *t, *peer = NULL, *to;
+	struct task *t, *peer = NULL;
 	struct go_recv got;
 	uint32_t ti, pi = 0;
 	int err;
@@ -170,10 +170,12 @@ int go_item(struct tasks *ts, const struct cc_rec_go_item *r)
 	}
 	if (!peer && sent)
 		return learn_put(ts, t, r->channel) ?: put_into(ts, r, ti);
-	to = sent ? peer : t;
-	err = learn_got(ts, to, r->channel);
-	if (err || !peer)
-		return err ? err : taken(ts, r, ti);
+	if (!peer)
+		return learn_got(ts, t, r->channel) ?: taken(ts, r, ti);
+	err = learn_got(ts, sent ? peer : t, r->channel)
+		      ?: learn_put(ts, sent ? t : peer, r->channel);
+	if (err)
+		return err;
 	got = (struct go_recv){
 		.t = r->h.ts,
 		.channel = r->channel,
@@ -184,5 +186,5 @@ int go_item(struct tasks *ts, const struct cc_rec_go_item *r)
 				 : peer->tid,
 		.how = r->h.flags & ITEM_PEEK ? GO_HOW_PEEKED : GO_HOW_EXACT,
 	};
-	return learn_put(ts, sent ? t : peer, r->channel) ?: received(ts, sent ? pi : ti, got);
+	return received(ts, sent ? pi : ti, got);
 }
