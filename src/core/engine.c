@@ -77,7 +77,7 @@ static int work(struct engine *e, cc_ns to, cc_ns now, bool all)
 
 	if (!err && !e->opts.no_paths)
 		err = work_paths(e, to, now);
-	if (!err && all && !e->stats.has_sockets)
+	if (!err && all && (!e->stats.has_sockets || e->span.tid))
 		err = path_of_tasks(e);
 	if (err)
 		return err;
@@ -265,6 +265,14 @@ int engine_finish(struct engine *e)
 {
 	e->stats.watermark_ns = CC_MAX(e->stats.watermark_ns, e->stats.last_ns);
 	return work(e, e->stats.last_ns + 1, e->stats.last_ns, true);
+}
+
+int engine_finish_span(struct engine *e, const struct engine_span *span)
+{
+	if (span->lo >= span->hi)
+		return -EINVAL;
+	e->span = *span;
+	return engine_finish(e);
 }
 
 int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, struct cc_piece **ret,

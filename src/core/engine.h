@@ -29,6 +29,15 @@ CC_NODISCARD int engine_feed(struct engine *e, const struct cc_rec *rec, size_t 
  * in-flight ones that end there; a stream without sockets gets one request per task. */
 CC_NODISCARD int engine_finish(struct engine *e);
 
+/* The end of the stream when what is asked for is a span: what thread @tid (0: every thread that
+ * waited, if the stream has no sockets) did in [lo, hi), clipped to what is known of it, as
+ * requests "tid:N" beside those of sockets. */
+struct engine_span {
+	uint32_t tid;
+	cc_ns lo, hi;
+};
+CC_NODISCARD int engine_finish_span(struct engine *e, const struct engine_span *span);
+
 /* The plain walk of what task @tid did in [lo, hi), as if it served no request: for a thread's span
  * and for tests. Returns 0, -EINVAL when lo >= hi, -ENOMEM; caller frees *ret. */
 CC_NODISCARD int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi,

@@ -86,7 +86,8 @@ struct engine {
 	cc_ns aged_to;                         /* timelines before it went by age */
 	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
 	struct go_feed go;
-	struct idle_memo idle; /* of owner.c; void when a record has come */
+	struct idle_memo idle;   /* of owner.c; void when a record has come */
+	struct engine_span span; /* what threads' requests are clipped to */
 };
 
 /* ---- engine.c ----------------------------------------------------------------------------- */

@@ -88,7 +88,8 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(GO_SHARED, 0, "one goroutine works for many requests at a time")                   \
 	X(GO_OFF, 0, "the goroutine was on no thread: its waits are not traced")             \
 	X(GO_RUNTIME, 95, "ended by the network poller or a timer of the Go runtime")        \
-	X(GO_HANDLER, 95, "the life of a handler's goroutine")
+	X(GO_HANDLER, 95, "the life of a handler's goroutine")                               \
+	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X

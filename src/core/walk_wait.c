@@ -104,6 +104,9 @@ static void describe(struct walk *w, struct wait *x)
 	if (ep_task_wake(ep)) {
 		p->waker_tid = ep->waker_tid;
 		p->waker_tgid = ep->waker_tgid;
+		if (w->e->stats.option[CC_OPT_IMPORTED] &
+		    (CC_IMPORTED_NO_CONTEXT | CC_IMPORTED_WAKEUPS))
+			p->evidence |= CC_EV_BIT(WAKER_IMPORT);
 	} else if (p->cls != WAIT_SLEEP || p->ended != CC_ENDED_TIMEOUT) {
 		p->evidence |=
 			CC_EV_BIT(WAKER_IRQ); /* a sleep that timed out leaves nothing open */
