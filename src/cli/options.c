@@ -62,6 +62,8 @@
 	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")      \
 	X(size, ring_bytes, 4ull << 20, 0, "BYTES", TRACING, "kernel ring buffer")                 \
 	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \
+	X(flag, debuginfod, false, 0, NULL, TRACING,                                               \
+	  "fetch missing debug files from $DEBUGINFOD_URLS")                                       \
 	X(str, request, NULL, 'R', "ID", C(ANALYZE) | C(EXPORT),                                   \
 	  "only this one: <cookie>#<ordinal>, 0x<cookie>, or a tid")                               \
 	X(str, from, NULL, 0, "TIME", C(ANALYZE) | C(EXPORT),                                      \

@@ -99,6 +99,8 @@ enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret
 		bad = open_source(opts, &ret->source);
 	if (bad)
 		return bad;
+	if (!opts->debuginfod) /* the library would ask it by itself */
+		unsetenv("DEBUGINFOD_URLS");
 	const struct resolver_opts ro = { .names = true };
 	int err = resolver_new(&ro, &ret->resolver);
 	return err ? tracing_failed(err) : CLI_OK;

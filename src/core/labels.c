@@ -253,6 +253,31 @@ static struct engine_frame frame_of(const struct labels *n, uint32_t tgid, uint6
 	return f;
 }
 
+/* The @i-th line of a frame's name: code that was inlined has one before the function it is in.
+ * Returns false beyond the last, which is what *ret is then; an unnamed frame has one. */
+static bool frame_line(const struct engine_frame *f, uint32_t i, struct engine_frame *ret)
+{
+	const char *text = f->text, *module = f->module, *nl;
+	size_t text_len = f->text_len, module_len = f->module_len;
+
+	*ret = *f;
+	for (;; i--) {
+		nl = text_len ? memchr(text, '\n', text_len) : NULL;
+		ret->text = text;
+		ret->text_len = nl ? (size_t)(nl - text) : text_len;
+		text_len -= ret->text_len + (nl != NULL);
+		text = nl ? nl + 1 : text;
+		const char *end = module_len ? memchr(module, '\n', module_len) : NULL;
+
+		ret->module = module;
+		ret->module_len = end ? (size_t)(end - module) : module_len;
+		module_len -= ret->module_len + (end != NULL);
+		module = end ? end + 1 : module;
+		if (!i || !nl)
+			return !i;
+	}
+}
+
 static cc_str find_site(struct labels *n, uint64_t ustack)
 {
 	struct engine_stack st;
@@ -269,9 +294,12 @@ static cc_str find_site(struct labels *n, uint64_t ustack)
 	}
 	if (pick == st.cnt) /* nothing but plumbing */
 		pick = 0;
-	struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]);
+	struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]), line;
 
-	return frame_text(n, &f, st.ip[pick]);
+	/* the function that is there, as a symbol table has it: what was inlined is on the stack */
+	for (uint32_t i = 0; frame_line(&f, i, &line);)
+		i++;
+	return frame_text(n, &line, st.ip[pick]);
 }
 
 cc_str labels_site(struct labels *n, uint64_t ustack)
@@ -300,23 +328,31 @@ cc_str labels_resource(struct labels *n, uint32_t resource)
 
 static uint32_t add_stack(struct labels *n, const struct engine_stack *st)
 {
-	uint32_t cnt = CC_MIN(st->cnt, CC_STACK_MAX);
+	uint32_t first = n->frames.cnt;
 
-	if (vec_reserve(&n->mem, &n->frames, n->frames.cnt + cnt) ||
-	    vec_reserve(&n->mem, &n->stacks, n->stacks.cnt + 1)) {
+	for (uint32_t i = 0; i < st->cnt && n->frames.cnt - first < CC_STACK_MAX; i++) {
+		struct engine_frame f = frame_of(n, st->tgid, st->ip[i]), line;
+
+		for (uint32_t j = 0; frame_line(&f, j, &line); j++) {
+			cc_str module = strpool_add(&n->pool, line.module, line.module_len);
+
+			if (!module && st->flags & CC_ST_KERNEL)
+				module = strpool_add(&n->pool, "[k]", 3);
+			if (vec_reserve(&n->mem, &n->frames, n->frames.cnt + 1)) {
+				n->err = -ENOMEM;
+				return 0;
+			}
+			n->frames.p[n->frames.cnt++] =
+				(struct snap_frame){ frame_text(n, &line, st->ip[i]), module,
+						     st->ip[i] };
+		}
+	}
+	if (vec_reserve(&n->mem, &n->stacks, n->stacks.cnt + 1)) {
 		n->err = -ENOMEM;
 		return 0;
 	}
-	n->stacks.p[n->stacks.cnt++] = (struct snap_stack){ n->frames.cnt, cnt, st->flags };
-	for (uint32_t i = 0; i < cnt; i++) {
-		struct engine_frame f = frame_of(n, st->tgid, st->ip[i]);
-		cc_str module = strpool_add(&n->pool, f.module, f.module_len);
-
-		if (!module && st->flags & CC_ST_KERNEL)
-			module = strpool_add(&n->pool, "[k]", 3);
-		n->frames.p[n->frames.cnt++] =
-			(struct snap_frame){ frame_text(n, &f, st->ip[i]), module, st->ip[i] };
-	}
+	n->stacks.p[n->stacks.cnt++] =
+		(struct snap_stack){ first, n->frames.cnt - first, st->flags };
 	return n->stacks.cnt;
 }
 
