@@ -56,7 +56,7 @@ struct cli_opts {
 	const char *request, *filter, *format, *from, *to;
 	uint32_t top_n, min_confidence;
 	const char *pprof, *folded;
-	bool help_keys, check, serve;
+	bool help_keys, check, serve, debuginfod;
 	/* what is left: positional arguments */
 	const char *args[4];
 	uint32_t arg_cnt;

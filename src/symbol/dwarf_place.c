@@ -174,7 +174,10 @@ bool dwarf_place_find(struct dwarf_place *d, uint64_t vaddr, unsigned int back, 
 	if (!path && named)
 		return false;
 	add_inlined(d, addr, path, line, ret);
+	if (named)
+		return true;
 	demangle(raw, name, sizeof(name));
+	name[strcspn(name, "@")] = '\0'; /* a symbol's version */
 	add_line(ret->text, "%s+0x%" PRIx64, name, (uint64_t)off + back);
 	return true;
 }

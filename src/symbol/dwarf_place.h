@@ -22,7 +22,7 @@ void dwarf_place_free(struct dwarf_place *d);
 const struct place_file_id *dwarf_place_id(const struct dwarf_place *d);
 
 /* What stands at @vaddr - @back: fills text and file of @ret. @named: its function is known
- * already. Returns false: nothing more is known. */
+ * already, and left out of the text. Returns false: nothing more is known. */
 bool dwarf_place_find(struct dwarf_place *d, uint64_t vaddr, unsigned int back, bool named,
 		      struct place *ret);
 

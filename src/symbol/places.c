@@ -116,6 +116,7 @@ static void *answer(void *ctx)
 		a->epoch = q.epoch;
 		a->ip = q.ip;
 		a->back = q.back;
+		a->named = q.named;
 		pthread_mutex_lock(&p->lock);
 		if (found)
 			keep_answer(p, a);

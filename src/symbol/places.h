@@ -14,7 +14,9 @@ struct place {
 	uint32_t tgid, epoch; /* as asked */
 	uint64_t ip;
 	unsigned int back;
-	/* A line per frame, innermost (inlined) first; without a '\n' at the end. */
+	bool named;
+	/* A line per frame, innermost (inlined) first; without a '\n' at the end, but named ones
+	 * are without the last line, the function itself. */
 	char text[PLACE_TEXT_MAX]; /* "cart_add\nserve+0x41" */
 	char file[PLACE_TEXT_MAX]; /* "cart.c:88\nserve.c:12"; a line may be empty */
 };

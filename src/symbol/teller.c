@@ -124,19 +124,28 @@ static int tell_mapping(struct teller *t, struct proc *proc, struct mapping *p)
 	return tell_module(t, &m, maps_path(&proc->maps, p));
 }
 
-/* @back: 1 if @ip is a return address, which belongs to the call before it. */
+/* Where @ip of @p is linked; @back: 1 if it is a return address, which belongs to the call before
+ * it. NULL: its file cannot be read. */
+static struct elf_file *code_file(struct teller *t, struct proc *proc, struct mapping *p,
+				  uint64_t ip, unsigned int back, uint64_t *ret_vaddr)
+{
+	struct elf_file *f = maps_file(&proc->maps, p, t->files);
+
+	return f && !maps_vaddr(p, f, ip - back, ret_vaddr) ? f : NULL;
+}
+
 static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *p, uint64_t ip,
 			   unsigned int back)
 {
-	struct elf_file *f = maps_file(&proc->maps, p, t->files);
 	char name[NAME_MAX_], text[NAME_MAX_ + 32];
+	uint64_t vaddr, off;
+	struct elf_file *f = code_file(t, proc, p, ip, back, &vaddr);
 	const char *base;
 	size_t base_len;
-	uint64_t vaddr, off;
 	bool named;
 	int len;
 
-	if (!f || maps_vaddr(p, f, ip - back, &vaddr))
+	if (!f)
 		return 0;
 	base = maps_base_name(&proc->maps, p, &base_len);
 	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
@@ -197,16 +206,24 @@ int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_
 	return err;
 }
 
-/* "app cart.c:88" for each line of @a. */
-static int tell_place(struct teller *t, const struct proc *proc, const struct place *a,
-		      struct mapping *p)
+/* The lines of @a, with the function itself as it was told before if it has a name. */
+static int tell_place(struct teller *t, struct proc *proc, const struct place *a, struct mapping *p)
 {
-	char place[PLACE_MAX];
+	char text[PLACE_TEXT_MAX + NAME_MAX_ + 32], place[PLACE_MAX], name[NAME_MAX_];
 	const char *line = a->file, *base;
 	size_t base_len, len = 0;
+	uint64_t vaddr, off;
+	struct elf_file *f;
 
+	snprintf(text, sizeof(text), "%s", a->text);
+	if (a->named) {
+		f = code_file(t, proc, p, a->ip, a->back, &vaddr);
+		if (!f || elf_file_name(f, vaddr, false, name, sizeof(name), &off))
+			return 0;
+		snprintf(text, sizeof(text), "%s%s+0x%" PRIx64, a->text, name, off + a->back);
+	}
 	base = maps_base_name(&proc->maps, p, &base_len);
-	for (;;) {
+	for (;;) { /* "app cart.c:88" for each line */
 		size_t n = strcspn(line, "\n");
 
 		len += (size_t)snprintf(place + len, sizeof(place) - len, "%.*s%s%.*s",
@@ -217,7 +234,7 @@ static int tell_place(struct teller *t, const struct proc *proc, const struct pl
 			break;
 		place[len++] = *line++;
 	}
-	return tell_name(t, CC_NAME_FRAME, a->ip, 0, a->tgid, a->text, strlen(a->text), place,
+	return tell_name(t, CC_NAME_FRAME, a->ip, 0, a->tgid, text, strlen(text), place,
 			 CC_MIN(len, sizeof(place) - 1));
 }
 

@@ -222,7 +222,7 @@ Test(symbol_places, debug_information, .timeout = 60)
 
 	cr_assert_eq(places_new(&p), 0);
 	cr_expect_eq(ask(p, f, addr, true, &a), 8);
-	cr_expect_eq(strncmp(a.text, "inner\nouter+0x", 14), 0, "%s", a.text);
+	cr_expect_str_eq(a.text, "inner\n", "the function itself is known");
 	cr_expect_eq(strncmp(a.file, "prog.c:3\nprog.c:7", 17), 0, "%s", a.file);
 	elf_file_put(f);
 
