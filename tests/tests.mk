@@ -5,16 +5,31 @@
 
 UNIT_SRC := $(wildcard tests/unit/*.c)
 UNIT_OBJ := $(patsubst %.c,$(O)/%.o,$(UNIT_SRC))
-TEST_INC := $(addprefix -Isrc/,$(LAYERS)) -Itests -DCC_SRC_DIR='"$(CURDIR)"'
+TEST_INC := $(addprefix -Isrc/,$(LAYERS)) -Itests -DCC_SRC_DIR='"$(CURDIR)"' \
+	-DCC_GO_DIR='"$(abspath $(O))/tests/go"'
 
 $(O)/tests/%.o: tests/%.c Makefile tests/tests.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -Wno-conversion $(TEST_INC) -DHAVE_BPF=$(BPF) -c -o $@ $<
 
+# the ways a Go program is linked; without go its tests say that they were skipped
+GO ?= go
+GO_LINK_dwarf     :=
+GO_LINK_strip     := -ldflags='-s -w'
+GO_LINK_pie       := -buildmode=pie -ldflags='-s -w'
+GO_LINK_extpie    := -tags external -buildmode=pie -ldflags='-s -w -linkmode=external'
+GO_LINK_extstatic := -tags external -ldflags='-s -w -linkmode=external -extldflags=-static'
+GO_KINDS := dwarf strip pie extpie extstatic
+GO_PROGS := $(if $(shell command -v $(GO) 2>/dev/null),$(GO_KINDS:%=$(O)/tests/go/waits-%))
+$(O)/tests/go/waits-%: $(wildcard tests/go/waits/*) tests/tests.mk
+	@mkdir -p $(@D)
+	$(call say,GO,$@)
+	$(Q)cd tests/go/waits && GOFLAGS=-buildvcs=false $(GO) build $(GO_LINK_$*) -o $(abspath $@) .
+
 TEST_LIBS = -Wl,--start-group $(LIBS_OURS) -Wl,--end-group $(LIBS)
 
-$(O)/tests/unit/unit: $(UNIT_OBJ) $(LIBS_OURS)
+$(O)/tests/unit/unit: $(UNIT_OBJ) $(LIBS_OURS) | $(GO_PROGS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) -o $@ $(UNIT_OBJ) $(TEST_LIBS) -lcriterion
 

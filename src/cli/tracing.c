@@ -5,7 +5,6 @@
 #include "trace.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -100,8 +99,6 @@ enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret
 		bad = open_source(opts, &ret->source);
 	if (bad)
 		return bad;
-	if (!opts->debuginfod) /* the library would ask it by itself */
-		unsetenv("DEBUGINFOD_URLS");
 	const struct resolver_opts ro = { .names = true };
 	int err = resolver_new(&ro, &ret->resolver);
 	return err ? tracing_failed(err) : CLI_OK;

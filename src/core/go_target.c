@@ -22,6 +22,7 @@ const char *go_found_name(unsigned int how)
 		[GO_FOUND_NEWEST] = "table of the newest version known",
 		[GO_FOUND_LIVE] = "running process",
 		[GO_FOUND_BUILDINFO] = "build information",
+		[GO_FOUND_USER] = "the user",
 		[GO_FOUND_SCAN] = "version string",
 	};
 

@@ -81,6 +81,7 @@ enum go_found { /* how something was found */
 		GO_FOUND_LIVE,   /* derived from a running process */
 		GO_FOUND_BUILDINFO,
 		GO_FOUND_SCAN, /* the string the program prints itself with */
+		GO_FOUND_USER, /* told by the user */
 		GO_FOUND_CNT
 };
 

@@ -32,10 +32,9 @@ void tasks_done(struct tasks *ts)
 	vec_done(ts->mem, &ts->dirty);
 	vec_done(ts->mem, &ts->late);
 	map_done(ts->mem, &ts->by_tid);
-	go_tasks_done(ts);
 }
 
-struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older)
+static struct task *task_add(struct tasks *ts, uint32_t tid, uint32_t older)
 {
 	struct task *t;
 
@@ -74,7 +73,7 @@ struct task *tasks_get(struct tasks *ts, uint32_t tid, cc_ns at)
 {
 	struct task *t = tasks_find(ts, tid, at);
 
-	return t ? t : tasks_add(ts, tid, 0);
+	return t ? t : task_add(ts, tid, 0);
 }
 
 void task_ran_at(struct task *t, cc_ns at)
@@ -112,7 +111,7 @@ struct task *tasks_reborn(struct tasks *ts, struct task *t, cc_ns at)
 	struct task *young;
 
 	t->dead = CC_MIN(t->dead, at);
-	young = tasks_add(ts, t->tid, i + 1);
+	young = task_add(ts, t->tid, i + 1);
 	if (young)
 		young->born = at;
 	return young;
@@ -138,7 +137,7 @@ static struct task *task_born(struct tasks *ts, uint32_t tid, cc_ns start, cc_ns
 	if (t && ((start && t->start == start) || (!t->start && begins_at(t, at))))
 		return t;
 	if (!t)
-		return tasks_add(ts, tid, 0);
+		return task_add(ts, tid, 0);
 	if (t->born != CC_NEVER && t->born > at)
 		return tasks_find(ts, tid, at); /* told late, of one before it */
 	return tasks_reborn(ts, t, at);
@@ -192,7 +191,7 @@ int tasks_task(struct tasks *ts, const struct cc_rec_task *r)
 	struct task *t;
 	int err = 0;
 
-	if (!r->tid || tid_is_go(r->tid) || tid_is_go(r->old_tid))
+	if (!r->tid)
 		return -EINVAL;
 	if (r->h.aux == CC_TASK_FORK)
 		err = fork_record(ts, r);
@@ -247,13 +246,10 @@ static uint32_t evict_episodes(struct tasks *ts, struct task *t, cc_ns before)
 {
 	uint32_t n = vec_lower_bound(&t->eps, in, before);
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (ep_is_go(&t->eps.p[i]))
-			go_wait_free(ts, t->eps.p[i].side);
-		else if (t->eps.p[i].side &&
-			 !vec_reserve(ts->mem, &ts->free_sides, ts->free_sides.cnt + 1))
+	for (uint32_t i = 0; i < n; i++)
+		if (t->eps.p[i].side &&
+		    !vec_reserve(ts->mem, &ts->free_sides, ts->free_sides.cnt + 1))
 			ts->free_sides.p[ts->free_sides.cnt++] = t->eps.p[i].side;
-	}
 	if (!n)
 		return 0;
 	t->known_from = t->eps.p[n - 1].in;
@@ -288,6 +284,5 @@ uint64_t tasks_evict(struct tasks *ts, cc_ns before)
 		t->given.cnt = kept;
 		vec_shrink(ts->mem, &t->given);
 	}
-	go_evict(ts, before);
 	return cnt;
 }

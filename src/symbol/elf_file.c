@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf_file.h"
 #include "cfi.h"
-#include "demangle.h"
 #include "elf_load.h"
 #include "go_tab.h"
 
@@ -192,17 +191,16 @@ int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name, s
 		  uint64_t *ret_off)
 {
 	const struct elf_sym *s = covering(f, object ? &f->objects : &f->funcs, vaddr);
-	char raw[MANGLED_MAX];
+	size_t len;
 	ssize_t n;
 
 	if (!s || !name_size)
 		return -ENOENT;
-	n = elf_file_read(f, f->str_off + s->name, raw,
-			  CC_MIN(sizeof(raw) - 1, f->str_len - s->name));
-	if (n <= 0 || !raw[0])
+	len = CC_MIN(name_size - 1, f->str_len - s->name);
+	n = elf_file_read(f, f->str_off + s->name, name, len);
+	if (n <= 0 || !name[0])
 		return -ENOENT;
-	raw[n] = '\0';
-	demangle(raw, name, name_size);
+	name[n] = '\0';
 	*ret_off = vaddr - s->addr;
 	return 0;
 }
@@ -225,12 +223,12 @@ const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
 	return cfi_row(f->cfi, &s, vaddr);
 }
 
-int elf_file_go(struct elf_file *f, struct go_tab **ret)
+int elf_file_go(struct elf_file *f, bool search, struct go_tab **ret)
 {
-	if (f->go_err > 0)
+	if (f->go_err > 0 && (search || f->maybe_go))
 		f->go_err = go_tab_new(f, &f->go);
 	*ret = f->go;
-	return f->go_err;
+	return f->go_err > 0 ? -ENOEXEC : f->go_err;
 }
 
 size_t elf_file_mem(const struct elf_file *f)

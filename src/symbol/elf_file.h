@@ -61,9 +61,10 @@ struct elf_file {
 	struct elf_range dynamic; /* PT_DYNAMIC */
 	uint64_t tls_size;        /* of the thread-local block, aligned as it asks; 0: none */
 	struct elf_range go_tab_at, go_info_at; /* .gopclntab, .go.buildinfo, if they have a name */
+	bool maybe_go;                          /* a section is named so, or none is named at all */
 	struct cfi *cfi;                        /* made when it is first asked for */
 	struct go_tab *go;                      /* the same; NULL: go_err says why */
-	int go_err;                             /* 1: nobody asked yet */
+	int go_err;                             /* 1: not searched yet */
 	struct elf_block *blocks;               /* what was read last */
 };
 
@@ -92,7 +93,7 @@ CC_NODISCARD int elf_file_vaddr(const struct elf_file *f, uint64_t off, bool exe
 
 /* Names the function (or with @object the variable) that covers @vaddr. Never guesses: an address
  * outside a symbol's size, or outside its FDE when it has no size, has no name.
- * Writes a NUL-terminated, readable, possibly shortened name. Returns 0 or -ENOENT. */
+ * Writes a NUL-terminated, possibly shortened name. Returns 0 or -ENOENT. */
 CC_NODISCARD int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name,
 			       size_t name_size, uint64_t *ret_off);
 
@@ -103,9 +104,10 @@ bool elf_file_has_data(const struct elf_file *f, uint64_t vaddr);
  * next call. */
 const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr);
 
-/* Its Go functions (go_tab.h), found when they are first asked for. *ret is borrowed. Returns 0, or
- * what go_tab_new() returned: -ENOEXEC if it is no Go program. */
-CC_NODISCARD int elf_file_go(struct elf_file *f, struct go_tab **ret);
+/* Its Go functions (go_tab.h), found when they are first asked for; a file that does not look like
+ * a Go program is not searched unless @search. *ret is borrowed. Returns 0, or what go_tab_new()
+ * returned: -ENOEXEC if it is no Go program. */
+CC_NODISCARD int elf_file_go(struct elf_file *f, bool search, struct go_tab **ret);
 
 /* Memory the tables take, in bytes. */
 size_t elf_file_mem(const struct elf_file *f);

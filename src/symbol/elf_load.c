@@ -203,12 +203,15 @@ static void note_go_section(struct elf_file *f, const char *name, const GElf_Shd
 {
 	const struct elf_range r = { sh->sh_addr, sh->sh_offset, sh->sh_size };
 
+	if (!strcmp(name, ".note.go.buildid"))
+		f->maybe_go = true;
 	if (sh->sh_type != SHT_PROGBITS)
 		return;
 	if (!strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab"))
 		f->go_tab_at = r;
 	else if (!strcmp(name, ".go.buildinfo"))
 		f->go_info_at = r;
+	f->maybe_go |= f->go_tab_at.len || f->go_info_at.len;
 }
 
 static int load_sections(struct loader *l)
@@ -218,6 +221,7 @@ static int load_sections(struct loader *l)
 	size_t names;
 	int err = 0;
 
+	l->f->maybe_go = !elf_nextscn(l->elf, NULL);
 	if (elf_getshdrstrndx(l->elf, &names))
 		return 0;
 	for (Elf_Scn *scn = elf_nextscn(l->elf, NULL); scn && !err;

@@ -38,7 +38,7 @@ static int say(struct cc_err *err, int res)
 	case -EBADMSG:
 		return refuse(err, res, "its table of Go functions is damaged");
 	default:
-		return refuse(err, res, strerror(-res));
+		return *err->msg ? res : refuse(err, res, strerror(-res));
 	}
 }
 
@@ -64,18 +64,29 @@ static int find_layout(struct go_bin *b, const struct go_bin_opts *o, struct cc_
 	return res;
 }
 
+static int take_version(struct go_bin *b, const char *version, struct cc_err *err)
+{
+	if (strlen(version) >= sizeof(b->t.version) ||
+	    !go_version_parse(version, &b->t.minor, &b->t.patch))
+		return refuse(err, -EINVAL, "not a version of Go (like go1.22.0)");
+	snprintf(b->t.version, sizeof(b->t.version), "%s", version);
+	b->t.version_by = GO_FOUND_USER;
+	return 0;
+}
+
 static int fill(struct go_bin *b, const struct go_bin_opts *o, struct cc_err *err)
 {
 	struct go_tab *tab;
 	struct go_image img;
-	int res = elf_file_go(b->file, &tab);
+	int res = elf_file_go(b->file, true, &tab);
 
 	if (res)
 		return say(err, res);
 	b->t.machine = b->file->machine;
 	res = go_image_init(&img, b->file);
 	if (!res)
-		res = go_version_find(&img, tab, &b->t);
+		res = o && o->version ? take_version(b, o->version, err)
+				      : go_version_find(&img, tab, &b->t);
 	if (!res)
 		res = go_reasons_find(&img, &b->t.reasons);
 	if (!res)

@@ -4,7 +4,10 @@
 #ifndef CC_GO_BIN_H
 #define CC_GO_BIN_H
 
+#include "go_live.h"
 #include "go_target.h"
+
+#include <sys/types.h>
 
 struct elf_file;
 
@@ -15,6 +18,7 @@ struct go_bin {
 
 struct go_bin_opts {
 	const char *offsets; /* a file in the form of go_offsets.json; NULL: the one built in */
+	const char *version; /* "go1.22.0": instead of what the file tells; NULL: no */
 };
 
 /* @o: NULL for all as built in. Takes @fd (of /proc/PID/exe, say), also on failure. Returns 0;
@@ -23,6 +27,14 @@ struct go_bin_opts {
  * one line. */
 CC_NODISCARD int go_bin_open(int fd, const struct go_bin_opts *o, struct go_bin **ret,
 			     struct cc_err *err);
+/* Judges the layout by a running process of this file, of whose threads @s was seen; if it is wrong
+ * or there is none, finds another one in the process. Then t.layout is right, and t.layout_by says
+ * how it was found. Returns 0; -EAGAIN if too little was seen: come again with more; -EINVAL if no
+ * layout is right; -ESRCH or another -errno if the process cannot be read; -ENOMEM. @ret_v is how
+ * the samples were judged; on failure ret_v->why says why. */
+CC_NODISCARD int go_bin_judge(struct go_bin *b, pid_t pid, const struct go_sample *s, size_t cnt,
+			      struct go_verdict *ret_v);
+
 void go_bin_free(struct go_bin *b); /* NULL is a no-op */
 
 #endif

@@ -25,8 +25,11 @@ struct go_func {
 	uint8_t nfuncdata;
 };
 enum {
-	GO_FUNC_TOP = 1,     /* nothing called it: the first function of a stack */
-	GO_FUNC_SP_WRITE = 2 /* it changes stacks: what called it stands on another one */
+	GO_FUNC_TOP = 1,      /* nothing called it: the first function of a stack */
+	GO_FUNC_SP_WRITE = 2, /* it changes stacks: what called it stands on another one */
+	/* by go_tab_frame() alone: */
+	GO_FUNC_LEFT = 64,     /* the goroutine left the thread here, nothing comes back */
+	GO_FUNC_INJECTED = 128 /* it was not called: what stands below was interrupted */
 };
 
 /* Where one address is: a call that was inlined, or the function itself. */

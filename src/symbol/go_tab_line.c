@@ -71,6 +71,28 @@ bool go_tab_value(struct go_tab *t, const struct go_func *fn, uint32_t table, ui
 	return false;
 }
 
+/* What the runtime knows of these by a number that changes from version to version. */
+static uint8_t flags_by_name(struct go_tab *t, const struct go_func *fn)
+{
+	static const struct {
+		const char *name;
+		uint8_t flags;
+	} special[] = {
+		{ "runtime.mcall", GO_FUNC_LEFT },
+		{ "runtime.morestack", GO_FUNC_LEFT },
+		{ "runtime.asyncPreempt", GO_FUNC_INJECTED },
+		{ "runtime.sigpanic", GO_FUNC_INJECTED },
+	};
+	char name[24];
+
+	go_tab_name(t, fn->name, name, sizeof(name));
+	for (size_t i = 0; i < ARRAY_SIZE(special); i++) {
+		if (!strcmp(name, special[i].name))
+			return special[i].flags;
+	}
+	return 0;
+}
+
 bool go_tab_frame(struct go_tab *t, uint64_t pc, uint32_t *ret_size, uint8_t *ret_flags)
 {
 	struct go_frame *c = &t->frames[(pc ^ pc >> 11) % GO_FRAMES];
@@ -80,7 +102,7 @@ bool go_tab_frame(struct go_tab *t, uint64_t pc, uint32_t *ret_size, uint8_t *re
 	if (c->pc != pc) {
 		*c = (struct go_frame){ .pc = pc };
 		if (go_tab_func(t, pc, &fn)) {
-			c->flags = fn.flags;
+			c->flags = (uint8_t)(fn.flags | flags_by_name(t, &fn));
 			c->known = go_tab_value(t, &fn, fn.pcsp, pc, &size) && size >= 0;
 			c->size = c->known ? (uint32_t)size : 0;
 			c->known |= fn.flags & GO_FUNC_TOP;

@@ -55,13 +55,14 @@ static bool hunt_word(void *ctx, uint64_t vaddr, const uint64_t *w)
 static bool inline_right(struct go_tab *t, const struct go_func *fn)
 {
 	struct go_call c;
-	char name[2];
+	char before = '\0', first;
 
-	if (!go_tab_call(t, fn, 0, &c) || c.parent_pc >= fn->end - fn->entry || !c.name ||
+	if (!go_tab_call(t, fn, 0, &c) || c.parent_pc >= fn->end - fn->entry ||
 	    c.name >= t->cus - t->names)
 		return false;
 	/* a name begins behind the end of another one */
-	return go_tab_bytes(t, t->names + c.name - 1, name, sizeof(name)) && !name[0] && name[1];
+	return (!c.name || go_tab_bytes(t, t->names + c.name - 1, &before, 1)) && !before &&
+	       go_tab_bytes(t, t->names + c.name, &first, 1) && first;
 }
 
 /* The word that funcdata counts from has moved several times: the one by which all that is told of

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "teller.h"
+#include "go_tab.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,26 +13,24 @@
 
 #define NAMED_MAX (1u << 18) /* 4 MiB at most */
 #define NAME_MAX_ 256        /* of a function */
-#define PLACE_MAX (2 * PLACE_TEXT_MAX)
 #define NEAR_MAP 8
-#define PROBE_GAP 2 /* frames without a known name between those of probes */
+#define GO_CALLS 12    /* inlined into each other at one place, and told */
+#define LINES_MAX 4096 /* bytes of text or place of one address */
+#define PROBE_GAP 2    /* frames without a known name between those of probes */
 
 /* What a key in t->named is of; mixed into it. */
 enum { TOLD_FRAME = 1, TOLD_ADDR, TOLD_FILE };
 
-int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms, bool names)
+int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms)
 {
-	*t = (struct teller){ .files = files, .names = names };
+	*t = (struct teller){ .files = files };
 	keyset_init(&t->named, NAMED_MAX);
-	if (names && places_new(&t->places))
-		t->places = NULL; /* the symbol tables' names do without it */
 	t->kernel_err = kallsyms_new(kallsyms, &t->kernel);
 	return t->kernel_err == -ENOMEM ? -ENOMEM : 0;
 }
 
 void teller_done(struct teller *t)
 {
-	places_free(t->places);
 	kallsyms_free(t->kernel);
 	keyset_done(&t->named);
 }
@@ -42,35 +42,25 @@ int tell_record(struct teller *t, const struct cc_rec *rec, size_t len)
 	return err < 0 ? err : 0;
 }
 
-static uint64_t told_key(int what, uint64_t a, uint64_t b)
-{
-	uint64_t key = hash_add(hash_add((uint64_t)what, a), b);
-
-	return key ? key : 1;
-}
-
 /* Returns 1 the first time it is asked for this thing, else 0; or -ENOMEM. */
 static int first_time(struct teller *t, int what, uint64_t a, uint64_t b)
 {
-	return keyset_add(&t->named, told_key(what, a, b));
-}
+	uint64_t key = hash_add(hash_add((uint64_t)what, a), b);
 
-static bool was_told(const struct teller *t, int what, uint64_t a, uint64_t b)
-{
-	return keyset_has(&t->named, told_key(what, a, b));
+	return keyset_add(&t->named, key ? key : 1);
 }
 
 static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2, uint32_t tgid,
 		     const char *text, size_t len, const char *place, size_t place_len)
 {
 	union {
-		char room[sizeof(struct cc_rec_name) + PATH_MAX + PLACE_MAX + 8];
+		char room[sizeof(struct cc_rec_name) + PATH_MAX + LINES_MAX + 8];
 		struct cc_rec_name n;
 	} r = { { 0 } };
 	size_t size;
 
 	len = CC_MIN(len, PATH_MAX);
-	place_len = CC_MIN(place_len, PLACE_MAX);
+	place_len = CC_MIN(place_len, LINES_MAX);
 	size = (sizeof(r.n) + len + place_len + 7) / 8 * 8;
 	r.n.h = (struct cc_rec){
 		.size = (uint16_t)size, .kind = CC_REC_NAME, .cpu = 0xffff, .aux = what, .ts = t->ts
@@ -124,35 +114,77 @@ static int tell_mapping(struct teller *t, struct proc *proc, struct mapping *p)
 	return tell_module(t, &m, maps_path(&proc->maps, p));
 }
 
-/* Where @ip of @p is linked; @back: 1 if it is a return address, which belongs to the call before
- * it. NULL: its file cannot be read. */
-static struct elf_file *code_file(struct teller *t, struct proc *proc, struct mapping *p,
-				  uint64_t ip, unsigned int back, uint64_t *ret_vaddr)
-{
-	struct elf_file *f = maps_file(&proc->maps, p, t->files);
+struct frame_lines { /* of one address: text and place, '\n' between those of several calls */
+	char text[LINES_MAX], place[LINES_MAX];
+	size_t len, place_len;
+};
 
-	return f && !maps_vaddr(p, f, ip - back, ret_vaddr) ? f : NULL;
+/* Adds to @buf, behind a line's end if @next; what does not fit is left out. Names are not trusted:
+ * they have no line ends of their own. */
+static CC_PRINTF(5, 6) void add_line(char *buf, size_t cap, size_t *len, bool next, const char *fmt,
+				     ...)
+{
+	size_t at = *len + next;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = at < cap ? vsnprintf(buf + at, cap - at, fmt, ap) : -1;
+	va_end(ap);
+	if (n < 0 || (size_t)n >= cap - at)
+		return;
+	for (char *p = buf + at; (p = strchr(p, '\n'));)
+		*p = '?';
+	if (next)
+		buf[*len] = '\n';
+	*len = at + (size_t)n;
 }
 
+/* Where Go code stands, one line for each call: those that were inlined first. Returns the lengths,
+ * 0: it is no Go code. */
+static size_t go_lines(struct elf_file *f, uint64_t vaddr, unsigned int back, const char *base,
+		       size_t base_len, struct frame_lines *ret)
+{
+	struct go_place at[GO_CALLS];
+	struct go_func fn;
+	struct go_tab *tab;
+	size_t n = elf_file_go(f, false, &tab) ? 0 : go_tab_places(tab, vaddr, at, GO_CALLS);
+
+	*ret = (struct frame_lines){ 0 };
+	if (!n || !go_tab_func(tab, vaddr, &fn))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const char *file = strrchr(at[i].file, '/');
+
+		add_line(ret->text, sizeof(ret->text), &ret->len, i > 0, "%s", at[i].name);
+		add_line(ret->place, sizeof(ret->place), &ret->place_len, i > 0, "%.*s %.100s:%d",
+			 (int)CC_MIN(base_len, 64), base, file ? file + 1 : at[i].file, at[i].line);
+	}
+	add_line(ret->text, sizeof(ret->text), &ret->len, false, "+0x%" PRIx64,
+		 vaddr + back - fn.entry);
+	return n;
+}
+
+/* @back: 1 if @ip is a return address, which belongs to the call before it. */
 static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *p, uint64_t ip,
 			   unsigned int back)
 {
+	struct elf_file *f = maps_file(&proc->maps, p, t->files);
 	char name[NAME_MAX_], text[NAME_MAX_ + 32];
-	uint64_t vaddr, off;
-	struct elf_file *f = code_file(t, proc, p, ip, back, &vaddr);
+	struct frame_lines lines;
 	const char *base;
 	size_t base_len;
-	bool named;
+	uint64_t vaddr, off;
 	int len;
 
-	if (!f)
+	if (!f || maps_vaddr(p, f, ip - back, &vaddr))
 		return 0;
 	base = maps_base_name(&proc->maps, p, &base_len);
 	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
-	named = !elf_file_name(f, vaddr, false, name, sizeof(name), &off);
-	if (t->places)
-		places_ask(t->places, f, proc->tgid, proc->epoch, ip, vaddr + back, back, named);
-	if (named)
+	if (go_lines(f, vaddr, back, base, base_len, &lines))
+		return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, lines.text, lines.len,
+				 lines.place, lines.place_len);
+	if (!elf_file_name(f, vaddr, false, name, sizeof(name), &off))
 		len = snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, off + back);
 	else
 		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base,
@@ -160,96 +192,24 @@ static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *
 	return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, text, (size_t)len, base, base_len);
 }
 
-/* Code without a file: of a JIT compiler that writes down where it put what. Returns 1 if it is not
- * known yet. */
-static int tell_jit_frame(struct teller *t, struct proc *proc, uint64_t ip, unsigned int back)
-{
-	char text[NAME_MAX_ + 32];
-	const char *name;
-	uint64_t off;
-	int len;
-
-	if (procs_jit(proc, ip - back, &name, &off))
-		return 1;
-	len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX_, name, off + back);
-	return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, text, (size_t)len, "[jit]", 5);
-}
-
-/* Names a frame for the first time, or again if it is not known yet. */
-static int tell_frame_once(struct teller *t, struct proc *proc, uint64_t ip, unsigned int back)
-{
-	struct mapping *p = maps_find(&proc->maps, ip - back);
-	uint64_t id = (uint64_t)proc->epoch << 32 | proc->tgid;
-	bool jit = p && !p->ino && p->exec && *maps_path(&proc->maps, p) != '[';
-	int err;
-
-	if (!p || was_told(t, TOLD_FRAME, id, ip))
-		return 0;
-	if (jit && t->names) {
-		err = tell_jit_frame(t, proc, ip, back);
-		if (err)
-			return err < 0 ? err : 0;
-	}
-	err = first_time(t, TOLD_FRAME, id, ip);
-	if (err < 0)
-		return err;
-	err = p->told ? 0 : tell_mapping(t, proc, p);
-	return err || jit || !t->names ? err : tell_user_frame(t, proc, p, ip, back);
-}
-
 int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_t cnt)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < cnt && !err; i++)
-		err = tell_frame_once(t, proc, ip[i], i > 0);
-	return err;
-}
+	for (size_t i = 0; i < cnt && !err; i++) {
+		unsigned int back = i > 0;
+		struct mapping *p = maps_find(&proc->maps, ip[i] - back);
+		int first =
+			first_time(t, TOLD_FRAME, (uint64_t)proc->epoch << 32 | proc->tgid, ip[i]);
 
-/* The lines of @a, with the function itself as it was told before if it has a name. */
-static int tell_place(struct teller *t, struct proc *proc, const struct place *a, struct mapping *p)
-{
-	char text[PLACE_TEXT_MAX + NAME_MAX_ + 32], place[PLACE_MAX], name[NAME_MAX_];
-	const char *line = a->file, *base;
-	size_t base_len, len = 0;
-	uint64_t vaddr, off;
-	struct elf_file *f;
-
-	snprintf(text, sizeof(text), "%s", a->text);
-	if (a->named) {
-		f = code_file(t, proc, p, a->ip, a->back, &vaddr);
-		if (!f || elf_file_name(f, vaddr, false, name, sizeof(name), &off))
-			return 0;
-		snprintf(text, sizeof(text), "%s%s+0x%" PRIx64, a->text, name, off + a->back);
-	}
-	base = maps_base_name(&proc->maps, p, &base_len);
-	for (;;) { /* "app cart.c:88" for each line */
-		size_t n = strcspn(line, "\n");
-
-		len += (size_t)snprintf(place + len, sizeof(place) - len, "%.*s%s%.*s",
-					(int)CC_MIN(base_len, 64), base, n ? " " : "", (int)n,
-					line);
-		line += n;
-		if (!*line || len + 128 > sizeof(place))
-			break;
-		place[len++] = *line++;
-	}
-	return tell_name(t, CC_NAME_FRAME, a->ip, 0, a->tgid, text, strlen(text), place,
-			 CC_MIN(len, sizeof(place) - 1));
-}
-
-int tell_places(struct teller *t, struct procs *procs, int wait_ms)
-{
-	struct place a;
-	int err = 0;
-
-	if (t->places && wait_ms)
-		places_wait(t->places, wait_ms);
-	while (t->places && !err && places_take(t->places, &a)) {
-		struct proc *proc = procs_find(procs, a.tgid, a.epoch);
-		struct mapping *p = proc ? maps_find(&proc->maps, a.ip - a.back) : NULL;
-
-		err = p ? tell_place(t, proc, &a, p) : 0;
+		if (first <= 0 || !p) {
+			err = first < 0 ? first : 0;
+			continue;
+		}
+		if (!p->told)
+			err = tell_mapping(t, proc, p);
+		if (!err && t->names)
+			err = tell_user_frame(t, proc, p, ip[i], back);
 	}
 	return err;
 }

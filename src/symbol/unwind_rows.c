@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cfi.h"
+#include "go_tab.h"
 #include "unwinder.h"
 
 #include <dwarf.h>
@@ -261,6 +262,29 @@ static enum step apply_row(struct state *s, const struct cfi *c, const struct cf
 	return STEP_ON;
 }
 
+/* Go code: its own table tells how much lies on the stack, for every address. */
+static enum step by_go_frame(struct state *s, uint32_t size, uint8_t flags, struct unwind_out *out)
+{
+	uint64_t sp = s->regs[CFI_SP], bp, ip;
+
+	if (flags & (GO_FUNC_TOP | GO_FUNC_LEFT))
+		return end(out, UNWIND_START);
+	if (flags & GO_FUNC_SP_WRITE) /* it goes on on the goroutine's stack, or the thread's */
+		return end(out, UNWIND_CUT);
+	s->cut = false;
+	if (!read_stack(s, sp + size, &ip))
+		return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD);
+	s->valid = 1u << CFI_SP | 1u << CFI_RA;
+	if (size >= sizeof(bp) && read_stack(s, sp + size - sizeof(bp), &bp)) {
+		s->regs[CFI_FP] = bp;
+		s->valid |= 1u << CFI_FP;
+	}
+	s->regs[CFI_SP] = sp + size + sizeof(ip);
+	s->regs[CFI_RA] = ip;
+	s->exact = flags & GO_FUNC_INJECTED;
+	return STEP_ON;
+}
+
 /* No unwind information: code of a JIT, perhaps with frame pointers. */
 static enum step by_frame_pointer(struct state *s, struct unwind_out *out)
 {
@@ -304,9 +328,14 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 {
 	struct elf_file *f = maps_file(s->maps, p, s->u->files);
 	const struct cfi_row *row = NULL;
+	struct go_tab *go;
 	uint64_t vaddr;
+	uint32_t size;
+	uint8_t flags;
 
 	if (f && f->machine == EM_X86_64 && f->is64 && !maps_vaddr(p, f, ip, &vaddr)) {
+		if (!elf_file_go(f, false, &go) && go_tab_frame(go, vaddr, &size, &flags))
+			return by_go_frame(s, size, flags, out);
 		row = elf_file_cfi_row(f, vaddr);
 		if (row && row->bad && out->cnt == 1) {
 			row = row_of_clone(f, p, ip, vaddr);

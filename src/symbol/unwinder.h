@@ -48,8 +48,8 @@ struct unwinder {
 };
 
 /* By rows of CFI that are made once per address of a file (cfi.h); x86-64. It goes through signal
- * frames, and over code without CFI by frame pointers (guessed). @c is borrowed and must outlive
- * it. Returns 0 or -ENOMEM. */
+ * frames, Go code (go_tab.h), and over code without either by frame pointers (guessed). @c is
+ * borrowed and must outlive it. Returns 0 or -ENOMEM. */
 CC_NODISCARD int unwind_rows_new(struct file_cache *c, struct unwinder **ret);
 
 static inline void unwinder_free(struct unwinder *u)

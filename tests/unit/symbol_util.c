@@ -32,18 +32,25 @@ static size_t read_stack(pid_t tgid, uint64_t sp, void *buf, size_t max)
 
 int snap_take(pid_t tgid, pid_t tid, size_t max_bytes, struct cc_rec_snap *ret)
 {
-	struct user_regs_struct r;
-	int status;
+	int status, err = 0;
 
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0))
 		return -errno;
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) || waitpid(tid, &status, __WALL) != tid ||
-	    ptrace(PTRACE_GETREGS, tid, 0, &r)) {
-		int err = -errno;
-
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) || waitpid(tid, &status, __WALL) != tid)
+		err = -errno;
+	if (!err)
+		err = snap_again(tgid, tid, max_bytes, ret);
+	if (err)
 		snap_release(tid);
-		return err;
-	}
+	return err;
+}
+
+int snap_again(pid_t tgid, pid_t tid, size_t max_bytes, struct cc_rec_snap *ret)
+{
+	struct user_regs_struct r;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &r))
+		return -errno;
 	memset(ret, 0, sizeof(*ret));
 	ret->h.kind = CC_REC_SNAP;
 	ret->tid = ret->owner_tid = (uint32_t)tid;

@@ -12,6 +12,8 @@
 /* Stops @tid with PTRACE_SEIZE and writes what the kernel side would: registers and at most
  * @max_bytes of its stack. The thread stays stopped until snap_release(). Returns 0 or -errno. */
 CC_NODISCARD int snap_take(pid_t tgid, pid_t tid, size_t max_bytes, struct cc_rec_snap *ret);
+/* The same of a thread that is stopped already. */
+CC_NODISCARD int snap_again(pid_t tgid, pid_t tid, size_t max_bytes, struct cc_rec_snap *ret);
 void snap_release(pid_t tid);
 
 /* Waits until @tid sleeps in the kernel (state S in /proc), at most ~5 s. Returns 0 or -ETIMEDOUT.
