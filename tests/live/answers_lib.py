@@ -111,6 +111,20 @@ def overlap(a, b):
     return max(0, min(a[1], b[1]) - max(a[0], b[0]))
 
 
+def run_delay(pid):
+    """ns that the threads of a process and of its children were runnable without a CPU so far, by the
+    kernel's own account."""
+    ns, todo = 0, [pid]
+    while todo:
+        base = "/proc/%d/task" % todo.pop()
+        for tid in os.listdir(base):
+            with open("%s/%s/schedstat" % (base, tid)) as f:
+                ns += int(f.read().split()[1])
+            with open("%s/%s/children" % (base, tid)) as f:
+                todo += map(int, f.read().split())
+    return ns
+
+
 def mostly(what, right, total, least=1):
     """right of total answers: at least SHARE of them, and enough of them to say so."""
     q.check(what, total >= least and right >= SHARE * total, "%d of %d" % (right, total))
