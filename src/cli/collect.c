@@ -138,6 +138,23 @@ int collect_restart(struct collect *c, struct cc_source *source)
 	return engine_start(c);
 }
 
+int collect_again(struct collect *c, const struct collect_opts *o)
+{
+	cc_source_free(c->o.source);
+	resolver_free(c->o.resolver);
+	c->o.source = o->source;
+	c->o.resolver = o->resolver;
+	past_free(take_ptr(c->past));
+	engine_free(take_ptr(c->engine));
+	if (c->history) {
+		history_free(c->history);
+		c->history = history_new(c->o.history_bytes, c->o.history_ns);
+		if (!c->history)
+			return -ENOMEM;
+	}
+	return engine_start(c);
+}
+
 static int put_record(void *ctx, const struct cc_rec *rec, size_t len)
 {
 	return trace_writer_put(ctx, rec, len);

@@ -54,6 +54,9 @@ CC_NODISCARD int collect_finish(struct collect *c);
 /* Starts again from @source (taken) with an empty engine: a replay that goes back. */
 CC_NODISCARD int collect_restart(struct collect *c, struct cc_source *source);
 
+/* Starts again with the source and resolver of @o (taken), an empty engine and an empty history. */
+CC_NODISCARD int collect_again(struct collect *c, const struct collect_opts *o);
+
 /* Writes the kept history as a recording. Returns 0, -ENOENT without history, -errno. */
 CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
 

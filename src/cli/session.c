@@ -33,7 +33,11 @@ struct session {
 	struct tui_cmd cmd;         /* the newest */
 	cc_ns tick_ns, tick_gap_ns; /* the last TICK's time, and to the one before */
 	cc_ns next_step;            /* replay: wall time of the next TICK */
-	bool ended;                 /* no more records will come */
+	int (*again)(void *ctx, struct collect_opts *ret);
+	void *again_ctx;
+	char gone[128]; /* who exited, and when */
+	bool waiting;   /* for the target to run again */
+	bool ended;     /* no more records will come */
 	bool target_gone;
 	cc_ns look_ns;      /* live: the past that is shown, or is being gone to; 0: none */
 	bool looking;       /* not there yet */
@@ -100,6 +104,8 @@ static int publish(struct session *s)
 	if (s->cmd.span_tid &&
 	    !collect_span(s->collect, s->cmd.span_tid, s->cmd.span_ns, &span, &found))
 		q.span = &span;
+	if (s->target_gone && !q.status)
+		q.status = s->waiting ? "waiting for the target to run again" : s->gone;
 	cc_ns began = wall_ns();
 	int err = collect_snapshot(s->collect, &q, &snap);
 	free(span.path);
@@ -130,10 +136,28 @@ static int on_tick(void *ctx, struct collect *c, const struct cc_rec_tick *tick)
 	return slowed(s) && wall_ns() < s->published_ns + slowed(s) ? 0 : publish(s);
 }
 
+static void note_exit(struct session *s)
+{
+	struct engine_target t = { 0 };
+	struct timespec now;
+	struct tm tm;
+	char who[64] = "the target";
+	if (engine_target_at(collect_engine(s->collect), 0, &t) &&
+	    !engine_target_at(collect_engine(s->collect), 1, &t))
+		snprintf(who, sizeof(who), "pid %u %.*s", t.tgid, CC_COMM_LEN,
+			 t.comm ? t.comm : "");
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	snprintf(s->gone, sizeof(s->gone), "%s exited %02d:%02d:%02d", who, tm.tm_hour, tm.tm_min,
+		 tm.tm_sec);
+}
+
 static int end_of_stream(struct session *s)
 {
 	s->ended = true;
 	s->target_gone = !s->replay_path;
+	if (s->target_gone)
+		note_exit(s);
 	int err = s->replay_path ? 0 : collect_stop(s->collect);
 	if (!err)
 		err = collect_finish(s->collect);
@@ -256,6 +280,26 @@ static int look_on(struct session *s)
 	return publish(s);
 }
 
+#define AGAIN_EVERY CC_S(1)
+
+/* One look for the target; when it is there everything starts anew. */
+static int try_again(struct session *s)
+{
+	struct collect_opts co = { 0 };
+	s->next_step = wall_ns() + AGAIN_EVERY;
+	int err = s->again(s->again_ctx, &co);
+	if (err == -ESRCH)
+		return 0;
+	s->waiting = false;
+	if (!err)
+		err = collect_again(s->collect, &co);
+	if (err)
+		return err;
+	s->ended = s->target_gone = false;
+	s->tick_ns = s->tick_gap_ns = s->look_ns = 0;
+	return publish(s);
+}
+
 static int apply_command(struct session *s)
 {
 	struct tui_cmd *c = mailbox_take(&s->cmds);
@@ -263,6 +307,8 @@ static int apply_command(struct session *s)
 		return 0;
 	bool seek = s->replay_path && c->seek_cnt != s->cmd.seek_cnt;
 	bool show = c->changed != TUI_CH_SELECT;
+	if (c->restart_cnt != s->cmd.restart_cnt)
+		s->waiting = s->again && s->target_gone;
 	s->cmd = *c;
 	apply_query(s, c);
 	int err = seek ? replay_seek(s, c->view_ns) : look_back(s, c);
@@ -282,7 +328,7 @@ static void apply_job(struct session *s)
 /* How long the thread may sleep when the source has nothing to wait on. */
 static int idle_ms(const struct session *s)
 {
-	if (s->ended || s->cmd.paused)
+	if (!s->waiting && (s->ended || s->cmd.paused))
 		return 1000;
 	cc_ns now = wall_ns();
 	return now >= s->next_step ? 0 : (int)((s->next_step - now) / 1000000) + 1;
@@ -302,6 +348,8 @@ static int turn(struct session *s)
 	int ms = idle_ms(s);
 	if (ms > 0 && poll(&p, 1, ms) > 0)
 		return clear_fd(s->wake_fd), 0;
+	if (s->waiting && wall_ns() >= s->next_step)
+		return try_again(s);
 	if (s->ended || s->cmd.paused || wall_ns() < s->next_step)
 		return 0;
 	return replay_step(s);
@@ -404,6 +452,8 @@ int session_start(const struct session_opts *o, struct session **ret)
 	co.on_tick = on_tick;
 	co.ctx = s;
 	s->replay_path = o->replay_path;
+	s->again = o->again;
+	s->again_ctx = o->again_ctx;
 	s->query.window_ns = o->window_ns;
 	int err = open_fds(s);
 	if (!err && o->filter) {

@@ -14,6 +14,10 @@ struct session_opts {
 	const char *replay_path;     /* NULL: live */
 	cc_ns window_ns;
 	const char *filter; /* NULL: none; parses */
+	/* Opens the target again after it has exited; 0, -ESRCH: not yet, or -errno. On the
+	 * collector's thread. NULL: cannot be asked for. */
+	int (*again)(void *ctx, struct collect_opts *ret);
+	void *again_ctx;
 };
 
 /* Starts the thread. Returns 0 or -errno; caller owns *ret. */

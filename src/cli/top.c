@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "top.h"
+#include "again.h"
 #include "collect.h"
 #include "filter.h"
 #include "json.h"
@@ -144,10 +145,14 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 	sigset_t set;
 	tui_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL); /* before the collector's thread is made */
+	struct again again;
+	again_init(&again, o);
 	struct session_opts so = { .collect = *co,
 				   .replay_path = o->replay,
 				   .window_ns = o->window,
-				   .filter = o->filter };
+				   .filter = o->filter,
+				   .again = o->replay ? NULL : again_open,
+				   .again_ctx = &again };
 	const struct trace_info *file = o->replay ? trace_source_info(co->source) : NULL;
 	cc_ns first_ns = file ? file->first_ns : 0, last_ns = file ? file->last_ns : 0;
 	struct session *s;

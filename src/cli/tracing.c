@@ -5,6 +5,7 @@
 #include "trace.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -50,20 +51,26 @@ static enum cli_exit check_targets(const struct cli_opts *o)
 	return CLI_OK;
 }
 
-static enum cli_exit open_source(const struct cli_opts *o, struct cc_source **ret)
+/* -EINVAL with @why for a tier that there is not. */
+static int tier_option(const struct tier *t, size_t cnt, const char *option, const char *name,
+		       const char *wanted, struct cc_err *why)
 {
-	int stack = find_tier(stack_tiers, ARRAY_SIZE(stack_tiers), o->stack_tier);
-	if (stack < 0)
-		return cli_fail(CLI_USAGE,
-				"--stack-tier '%s': wanted auto, late, waking, eager or none",
-				o->stack_tier);
-	int req = find_tier(req_tiers, ARRAY_SIZE(req_tiers), o->req_tier);
-	if (req < 0)
-		return cli_fail(CLI_USAGE, "--req-tier '%s': wanted auto, sock or none",
-				o->req_tier);
-	int go = find_tier(go_tiers, ARRAY_SIZE(go_tiers), o->go);
-	if (go < 0)
-		return cli_fail(CLI_USAGE, "--go '%s': wanted auto, off, id, waits or full", o->go);
+	int tier = find_tier(t, cnt, name);
+	if (tier < 0)
+		snprintf(why->msg, sizeof(why->msg), "%s '%s': wanted %s", option, name, wanted);
+	return tier;
+}
+
+static int open_source(const struct cli_opts *o, struct cc_source **ret, struct cc_err *why)
+{
+	int stack = tier_option(stack_tiers, ARRAY_SIZE(stack_tiers), "--stack-tier", o->stack_tier,
+				"auto, late, waking, eager or none", why);
+	int req = tier_option(req_tiers, ARRAY_SIZE(req_tiers), "--req-tier", o->req_tier,
+			      "auto, sock or none", why);
+	int go = tier_option(go_tiers, ARRAY_SIZE(go_tiers), "--go", o->go,
+			     "auto, off, id, waits or full", why);
+	if (stack < 0 || req < 0 || go < 0)
+		return -EINVAL;
 	struct loader_opts lo = {
 		.pids = o->pids,
 		.pid_cnt = o->pid_cnt,
@@ -79,12 +86,29 @@ static enum cli_exit open_source(const struct cli_opts *o, struct cc_source **re
 		.snap_bytes = (uint32_t)CC_MIN(o->snap_bytes, (uint64_t)CC_SNAP_MAX),
 		.ring_bytes = o->ring_bytes,
 	};
-	struct cc_err why = { .pos = -1 };
 	int err = go != LOADER_GO_OFF ? go_find_new(o, (enum loader_go_tier)go, &lo.go) : 0;
-	if (!err)
-		err = loader_source_new(&lo, &why, ret);
+	return err ? err : loader_source_new(&lo, why, ret);
+}
+
+int tracing_try(const struct cli_opts *opts, struct collect_opts *ret, struct cc_err *why)
+{
+	const struct resolver_opts ro = { .names = true };
+	*why = (struct cc_err){ .pos = -1 };
+	int err = open_source(opts, &ret->source, why);
+	return err ? err : resolver_new(&ro, &ret->resolver);
+}
+
+enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret)
+{
+	struct cc_err why;
+	enum cli_exit bad = check_targets(opts);
+	if (bad)
+		return bad;
+	int err = tracing_try(opts, ret, &why);
 	if (!err)
 		return CLI_OK;
+	if (err == -ENOMEM)
+		return tracing_failed(err);
 	bool cannot = err == -EPERM || err == -EACCES || err == -EOPNOTSUPP || err == -ENOSYS;
 	return cli_fail(cannot           ? CLI_CANNOT_TRACE
 			: err == -EINVAL ? CLI_USAGE
@@ -92,19 +116,15 @@ static enum cli_exit open_source(const struct cli_opts *o, struct cc_source **re
 			"%s", why.msg[0] ? why.msg : strerror(-err));
 }
 
-enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret)
-{
-	enum cli_exit bad = check_targets(opts);
-	if (!bad)
-		bad = open_source(opts, &ret->source);
-	if (bad)
-		return bad;
-	const struct resolver_opts ro = { .names = true };
-	int err = resolver_new(&ro, &ret->resolver);
-	return err ? tracing_failed(err) : CLI_OK;
-}
-
 #else /* built with BPF=0 */
+
+int tracing_try(const struct cli_opts *opts, struct collect_opts *ret, struct cc_err *why)
+{
+	(void)opts;
+	(void)ret;
+	(void)why;
+	return -EOPNOTSUPP;
+}
 
 enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret)
 {

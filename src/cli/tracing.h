@@ -10,6 +10,10 @@
  * collect_new() then takes. On failure the line is written and its exit code returned. */
 CC_NODISCARD enum cli_exit tracing_open(const struct cli_opts *opts, struct collect_opts *ret);
 
+/* The same without a line: 0 or -errno, with @why when there is more to say than the error. */
+CC_NODISCARD int tracing_try(const struct cli_opts *opts, struct collect_opts *ret,
+			     struct cc_err *why);
+
 /* The source that @opts asks for: the recording --replay, or a live one as by tracing_open(). */
 CC_NODISCARD enum cli_exit source_open(const struct cli_opts *opts, struct collect_opts *ret);
 

@@ -104,6 +104,7 @@ enum screen {
 	X(COPY, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request's story (OSC 52)", 'y')      \
 	X(COPY_JSON, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request as JSON (OSC 52)", 'Y') \
 	X(MARK, SAVE, ON(REQUESTS) | ON_REQUEST, "mark or unmark the request", 'm', TK_F(7))    \
+	X(RESTART, VIEW, ON_ALL, "wait for the exited target to run again", 'R')                \
 	X(SUSPEND, VIEW, ON_ANYWHERE, "suspend (fg comes back)", TK_CTRL('z'))
 
 #define X(id, ...) ACT_##id,

@@ -29,9 +29,10 @@ struct tui_cmd {
 	unsigned int changed;
 	cc_ns view_ns;     /* window ends here; 0: the newest (live), where the replay is */
 	uint32_t seek_cnt; /* +1 for every seek: a replay goes to view_ns (0: its start) and on */
-	bool paused;       /* live: keep recording, show view_ns; replay: stop at view_ns */
-	double speed;      /* replay: 1 = as it was */
-	cc_ns interval_ns; /* live: between refreshes */
+	uint32_t restart_cnt; /* +1: look for the exited target until it runs again */
+	bool paused;          /* live: keep recording, show view_ns; replay: stop at view_ns */
+	double speed;         /* replay: 1 = as it was */
+	cc_ns interval_ns;    /* live: between refreshes */
 	char filter[TUI_FILTER_LEN]; /* core/filter.h; "": none. Parses, when it was typed here */
 	enum snap_sort sort;
 	bool ascending;

@@ -272,8 +272,8 @@ unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)
 	ui->frame_cnt++;
 	ui_found(ui);
 	ui_span_came(ui);
-	/* unread so far: nothing was selected yet, or the first row shall be */
-	if (ui->follow || ui->want.selected.kind == CC_REQID_NONE)
+	/* nobody has chosen a row yet, or the first one shall be selected */
+	if (ui->follow || !ui->chosen || ui->want.selected.kind == CC_REQID_NONE)
 		ui_select_row(ui, 0);
 	else
 		ui_keep_port(ui);

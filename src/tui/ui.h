@@ -90,7 +90,8 @@ struct ui {
 	struct cc_reqid before_span; /* selected before a thread's time was */
 	int span_left;               /* snapshots that may come without it */
 	int pan;                     /* columns that stacks and notes are moved to the left */
-	bool no_preview, no_kernel, no_lines, frozen, follow, blame, no_theme, unfolded, mouse;
+	bool no_preview, no_kernel, no_lines, chosen, frozen, follow, blame, no_theme, unfolded,
+		mouse;
 	struct prompt prompt;
 	enum menu_kind menu;
 	int menu_row;

@@ -223,8 +223,25 @@ static unsigned int next_theme(struct ui *ui)
 	return UI_DRAW;
 }
 
+static void restart(struct ui *ui)
+{
+	if (!ui->snap || !ui->snap->runtime.target_gone) {
+		ui_say(ui, false,
+		       ui->opts.live ? "the target is running"
+				     : "a recording has no target to wait for");
+		return;
+	}
+	ui->want.restart_cnt++;
+	ui->want.paused = false;
+	ui_command(ui, TUI_CH_PAUSE);
+}
+
 unsigned int ui_act(struct ui *ui, enum action a)
 {
+	static const unsigned int choosing =
+		1u << KEYS_MOVE | 1u << KEYS_OPEN | 1u << KEYS_FIND | 1u << KEYS_SAVE;
+	if (choosing & 1u << keymap_row(a)->group)
+		ui->chosen = true; /* from here on the selection is the user's */
 	if (a == ACT_OPEN && ui_screen(ui) == SCREEN_SETUP)
 		return setup_change(ui);
 	if (act_move(ui, a) || act_screen(ui, a) || ui_act_path(ui, a) || ui_act_mark(ui, a) ||
@@ -241,6 +258,9 @@ unsigned int ui_act(struct ui *ui, enum action a)
 		return UI_DRAW | UI_REPAINT;
 	case ACT_THEME:
 		return next_theme(ui);
+	case ACT_RESTART:
+		restart(ui);
+		return UI_DRAW;
 	case ACT_MOUSE:
 		ui->mouse = !ui->mouse;
 		ui_say(ui, false,

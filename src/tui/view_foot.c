@@ -82,6 +82,8 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		pen_printf(p, ROLE_FG, "  showing the last %s, frozen   ",
 			   text_age(s->window_ns).s);
 		hint(ui, p, ACT_SAVE, "save");
+		if (ui->opts.live)
+			hint(ui, p, ACT_RESTART, "wait for restart");
 		hint(ui, p, ACT_QUIT_BACK, "quit");
 	} else if (ui->want.paused) {
 		cc_ns newest = s->runtime.newest_ns;
@@ -99,6 +101,10 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		hint(ui, p, ACT_START, "start");
 		hint(ui, p, ACT_STEP_BACK, "step back");
 		hint(ui, p, ACT_QUIT_BACK, "quit");
+	} else if (text_drops(s)) {
+		draw_loss(s, p);
+	} else if (*status) {
+		pen_printf(p, ROLE_WARN, "%s", status);
 	} else if (s->runtime.lag_ns || s->runtime.slowed_ns) {
 		if (s->runtime.lag_ns)
 			pen_printf(p, ROLE_WARN, "%s behind (busy host)   ",
@@ -106,10 +112,6 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		if (s->runtime.slowed_ns)
 			pen_printf(p, ROLE_WARN, "refresh slowed to every %s: a long table",
 				   text_dur(s->runtime.slowed_ns).s);
-	} else if (text_drops(s)) {
-		draw_loss(s, p);
-	} else if (*status) {
-		pen_printf(p, ROLE_WARN, "%s", status);
 	} else {
 		return false;
 	}

@@ -407,7 +407,8 @@ Test(ui, random_keys_and_sizes, .timeout = 120)
 		if (t.ui.want.selected.kind)
 			cr_assert_not_null(ui_request(&t.ui, &s), "step %d: selection lost", i);
 		/* asked for: a port's row, a blocker, a thread's time */
-		bool asked = t.ui.want.by_port || t.ui.want.also.kind || t.ui.want.span_tid;
+		bool asked = !t.ui.chosen || t.ui.want.by_port || t.ui.want.also.kind ||
+			     t.ui.want.span_tid;
 		if (i % 64 || t.ui.follow || asked)
 			continue;
 		struct cc_reqid before = t.ui.want.selected;

@@ -37,6 +37,7 @@ void ui_test_init(struct ui_test *t, int w, int h, bool live)
 	setenv("TZ", "UTC", 1);
 	tzset();
 	unsetenv("NO_COLOR");
+	setenv("XDG_CONFIG_HOME", "/proc/none", 1); /* no key may write the real file */
 	cr_assert(setlocale(LC_CTYPE, "C.UTF-8"), "no C.UTF-8 locale");
 	memset(t, 0, sizeof(*t));
 	struct tui_opts o = { .ops = &ops,
