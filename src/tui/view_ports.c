@@ -12,7 +12,7 @@ struct port_cols {
 /* Right to left; the dominant wait gets what is left. */
 static struct port_cols place(int w)
 {
-	struct port_cols p = { .kind_w = w < 60 ? 12 : w < 100 ? 14 : 18 };
+	struct port_cols p = { .kind_w = w < 60 ? 12 : w < 100 ? 16 : 18 };
 	int x = w;
 	p.conf_x = x -= 5;
 	p.who_w = w >= 110 ? 13 : 0;
