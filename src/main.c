@@ -2,10 +2,12 @@
 /* criticast: which wait carried a slow request's time. This file only dispatches. */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define X(id, name, args, help) { #name, cmd_##name },
 static const struct {
@@ -23,8 +25,19 @@ static bool same_name(const char *typed, const char *name)
 	return *typed == *name;
 }
 
+/* A descriptor that is closed would be given to the next file: what is written for stdout would go
+ * there. Reading from such a stdin is its end, writing to such a stdout an error. */
+static void fill_std_fds(void)
+{
+	static const int flags[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
+			_exit(CLI_FAILED);
+}
+
 int main(int argc, char **argv)
 {
+	fill_std_fds();
 	setlocale(LC_CTYPE, "");
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, with its line */
 	if (argc < 2)

@@ -8,6 +8,8 @@
 #include "offline.h"
 #include "report.h"
 
+#define TOP_DEFAULT 20 /* requests in a report */
+
 static int write_markdown(const struct snapshot *s)
 {
 	int err = 0;
@@ -30,7 +32,7 @@ int cmd_analyze(int argc, char **argv)
 
 	if (!json && !md && strcmp(o.format, "text") != 0)
 		return cli_fail(CLI_USAGE, "--format '%s': wanted text, json or md", o.format);
-	code = offline_snapshot(&o, o.top_n, &s);
+	code = offline_snapshot(&o, o.top_n == UINT32_MAX ? TOP_DEFAULT : o.top_n, &s);
 	if (code)
 		return code;
 	err = json ? json_snapshot_line(s, stdout)

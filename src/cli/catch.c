@@ -258,11 +258,9 @@ static enum cli_exit hunt_run(struct hunt *h, struct collect *c, int stop_fd)
 	if (!err)
 		err = last_look(h, c, why);
 	clear_progress(h);
-	if (err == -EPIPE || err == -EIO || ferror(stdout))
-		return cli_finish_stdout(CLI_OK);
-	if (err)
+	if (err && !ferror(stdout))
 		return tracing_failed(err);
-	return cli_finish_stdout(say_end(h, why));
+	return cli_finish_stdout(err ? CLI_OK : say_end(h, why));
 }
 
 int cmd_catch(int argc, char **argv)

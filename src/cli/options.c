@@ -7,10 +7,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define C(cmd) (1u << CLI_##cmd)
 #define TRACING (C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS) | C(DEMO))
@@ -67,7 +69,8 @@
 	X(str, filter, NULL, 'f', "EXPR", C(TOP) | C(CATCH) | C(ANALYZE) | C(EXPORT),              \
 	  "only requests that match, as: wait=lock lat>20ms")                                      \
 	X(str, format, "text", 'F', "F", C(ANALYZE), "text, json or md")                           \
-	X(u32, top_n, 20, 'N', "N", C(ANALYZE), "how many requests, slowest first")                \
+	X(u32, top_n, UINT32_MAX, 'N', "N", C(TOP) | C(ANALYZE),                                   \
+	  "how many requests, slowest first; 0: all (20; top: 500)")                               \
 	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown")  \
 	X(str, pprof, NULL, 0, "FILE", C(EXPORT), "write a pprof profile (gzip)")                  \
 	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks; - is stdout")             \
@@ -257,10 +260,16 @@ enum cli_exit cli_fail(enum cli_exit code, const char *fmt, ...)
 	return code;
 }
 
+static bool reader_gone(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
 enum cli_exit cli_finish_stdout(enum cli_exit code)
 {
 	errno = 0;
-	if (fflush(stdout) && errno == EPIPE)
+	if ((fflush(stdout) && errno == EPIPE) || (ferror(stdout) && reader_gone()))
 		return code; /* the reader has seen enough, as `head` does */
 	if (ferror(stdout))
 		return cli_fail(CLI_FAILED, "cannot write to stdout: %s",

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,7 +75,8 @@ static int plain_loop(struct plain *p, struct collect *c, int stop_fd)
 static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_opts *given,
 			       const struct filter *f)
 {
-	struct plain p = { .query = { .window_ns = o->window, .filter = f },
+	uint32_t rows = o->top_n == UINT32_MAX ? 0 : o->top_n ? o->top_n : UINT32_MAX;
+	struct plain p = { .query = { .window_ns = o->window, .filter = f, .max_rows = rows },
 			   .json = o->json,
 			   .live = !o->replay,
 			   .left = o->iterations };
@@ -98,19 +100,26 @@ static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_op
 	close(stop_fd);
 	if (closed)
 		return cli_fail(CLI_FAILED, "cannot write %s: %s", o->record, strerror(-closed));
-	return err ? tracing_failed(err) : cli_finish_stdout(CLI_OK);
+	if (err && !ferror(stdout))
+		return tracing_failed(err);
+	return cli_finish_stdout(CLI_OK);
 }
 
 /* ---- the terminal UI ---- */
 
 static enum cli_exit ui_failed(int err)
 {
+	const char *term = getenv("TERM");
 	switch (-err) {
 	case ENOTTY:
 		return cli_fail(CLI_FAILED,
 				"top needs a terminal; use -b for plain text or --json");
 	case EINVAL:
-		return cli_fail(CLI_FAILED, "this terminal (TERM) is not known to curses; use -b");
+		return cli_fail(
+			CLI_FAILED,
+			"a terminal of the kind '%s' (TERM) cannot show the screens, or is not "
+			"known here; -b writes plain text",
+			term ? term : "");
 	case EINTR:
 	case EIO:
 		return CLI_FAILED; /* ended from outside, or nobody is there to read a line */

@@ -6,12 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture.h"
+
 static const int fatal[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT };
 
 struct crash {
 	char text[256];
 	size_t len;
 	struct termios saved;
+	struct capture capture;
 	struct sigaction old[ARRAY_SIZE(fatal)];
 	void *stack; /* a handler for an overflown stack needs its own */
 };
@@ -27,6 +30,7 @@ static void on_fatal(int sig)
 		ssize_t n = write(STDOUT_FILENO, k->text, k->len);
 		(void)n; /* nothing can be done about it here */
 		tcsetattr(STDIN_FILENO, TCSANOW, &k->saved);
+		capture_end(&k->capture); /* an assertion's text, say */
 	}
 	for (size_t i = 0; k && i < ARRAY_SIZE(fatal); i++)
 		if (fatal[i] == sig)
@@ -46,6 +50,7 @@ struct crash *crash_arm(const struct termios *saved, const char *text, size_t le
 	k->stack = malloc(size);
 	if (k->stack)
 		sigaltstack(&(stack_t){ .ss_sp = k->stack, .ss_size = size }, NULL);
+	capture_begin(&k->capture);
 	crashing = k;
 	struct sigaction sa = { .sa_handler = on_fatal, .sa_flags = k->stack ? SA_ONSTACK : 0 };
 	sigemptyset(&sa.sa_mask);
@@ -61,6 +66,7 @@ void crash_disarm(struct crash *k)
 	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
 		sigaction(fatal[i], &k->old[i], NULL);
 	crashing = NULL;
+	capture_end(&k->capture);
 	if (k->stack)
 		sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
 	free(k->stack);

@@ -61,7 +61,7 @@ static int on_signals(struct run *r)
 		else if (si.ssi_signo == SIGTSTP)
 			term_suspend(r->term);
 		else if (si.ssi_signo == SIGCONT)
-			term_repaint(r->term);
+			term_resumed(r->term);
 	}
 	return err;
 }

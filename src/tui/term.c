@@ -68,11 +68,22 @@ static void arm(struct term *t, bool mouse)
 
 /* ---- open and close ---- */
 
+/* Terminals that have ASCII alone, or the few more glyphs of a console's font. */
+static bool poor_terminal(void)
+{
+	static const char *const names[] = { "linux", "vt", "cons", "sun", "ansi", "wsvt" };
+	const char *term = getenv("TERM");
+	for (size_t i = 0; term && i < ARRAY_SIZE(names); i++)
+		if (!strncmp(term, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 /* Glyphs that the views use must take one column each. */
 static bool needs_ascii(void)
 {
 	static const wchar_t probe[] = { 0x2026, 0xb7, 0x2500, 0x2588, 0x2581, 0x25b6, 0x2514 };
-	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0 || poor_terminal())
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(probe); i++)
 		if (wcwidth(probe[i]) != 1)
@@ -329,6 +340,12 @@ void term_suspend(struct term *t)
 	pthread_sigmask(SIG_UNBLOCK, &tstp, &mask); /* stops here */
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	sigaction(SIGTSTP, &old, NULL);
+	reset_prog_mode();
+	term_repaint(t);
+}
+
+void term_resumed(struct term *t)
+{
 	reset_prog_mode();
 	term_repaint(t);
 }

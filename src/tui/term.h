@@ -32,6 +32,9 @@ void term_mouse_at(const struct term *t, int *ret_x, int *ret_y);
 
 /* Stops this process as ^Z does; returns when it goes on. */
 void term_suspend(struct term *t);
+/* After SIGCONT: a SIGSTOP gave no chance to put the terminal back, and a shell may have changed it
+ * meanwhile. */
+void term_resumed(struct term *t);
 /* Puts text into the clipboard of the user's terminal (OSC 52), over SSH too. 0 or -errno. */
 int term_copy(struct term *t, const char *text);
 

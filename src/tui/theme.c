@@ -101,8 +101,10 @@ static int distance(uint32_t a, uint32_t b)
 
 int theme_palette(colour c, int colours)
 {
-	if (c == COLOUR_NONE || (!(c & COLOUR_RGB) && c < colours))
+	if (c == COLOUR_NONE || (!(c & COLOUR_RGB) && (c < 8 || (c < colours && colours <= 256))))
 		return c;
+	if (colours > 256) /* direct colour: all but the first 8 are red, green, blue */
+		return (int)theme_rgb(c);
 	int lo = colours >= 256 ? 16 : 0, hi = colours >= 256 ? 256 : colours >= 16 ? 16 : 8;
 	int best = lo;
 	uint32_t rgb = theme_rgb(c);

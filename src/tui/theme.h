@@ -78,7 +78,8 @@ const char *theme_first(const char *asked, const char *configured);
 char **theme_names(size_t *ret_cnt);
 void theme_names_free(char **names);
 
-/* Palette index that shows @c best on a terminal of @colours (8, 16, 88, 256); COLOUR_NONE stays.
+/* Palette index that shows @c best on a terminal of @colours (8, 16, 88, 256, or direct colour);
+ * COLOUR_NONE stays.
  */
 int theme_palette(colour c, int colours);
 

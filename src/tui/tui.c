@@ -90,7 +90,7 @@ static void on_signal(struct loop *l)
 		else if (si.ssi_signo == SIGTSTP)
 			term_suspend(l->term);
 		else if (si.ssi_signo == SIGCONT)
-			term_repaint(l->term);
+			term_resumed(l->term);
 		l->dirty = true;
 	}
 }
