@@ -32,7 +32,7 @@ SAN    := $(SAN_$(VARIANT))
 CFLAGS ?= $(OPT_$(VARIANT)) -g
 WARN += $(if $(findstring clang,$(CC)),-Wno-unknown-attributes) # noclone, optimize: gcc's
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -MMD -MP
-LIBS   := -lelf -ldw -lunwind-x86_64 -lncursesw -ltinfo -lcjson -lz -lcap -lpthread -lm \
+LIBS   := -lelf -ldw -liberty -lunwind-x86_64 -lncursesw -ltinfo -lcjson -lz -lcap -lpthread -lm \
 	$(if $(filter 1,$(BPF)),-lbpf)
 
 # ---- layers: what each may include is what it gets ----------------------------------------------

@@ -51,7 +51,7 @@ struct cc_bpf_go { /* by tgid */
 };
 
 /* Believed from so many good ones on, and while fewer than one in CC_BPF_GO_BAD_SHARE was bad. */
-#define CC_BPF_GO_GOOD_MIN 4
+#define CC_BPF_GO_GOOD_MIN 2
 #define CC_BPF_GO_BAD_SHARE 50
 #define CC_BPF_GO_CHECKS 4096 /* every thread switch is checked until so many were good */
 

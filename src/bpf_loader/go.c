@@ -16,6 +16,7 @@
 
 #include "criticast.skel.h"
 
+#define BAD_ENOUGH 8          /* threads or switches, to give up */
 #define TRACE_UPROBE_MULTI 48 /* enum bpf_attach_type, since 6.6 */
 
 static const char *const tier_names[] = {
@@ -167,7 +168,7 @@ static int look_again(struct loader *l, struct go_proc *p)
 		return 0;
 	if (p->state == LOADER_GO_STATE_CHECKING && trusted(p))
 		return turn_on(l, p);
-	if (p->bad >= CC_BPF_GO_GOOD_MIN && !trusted(p))
+	if (p->bad >= BAD_ENOUGH && !trusted(p))
 		return give_up(l, p);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -87,12 +88,16 @@ static int list_threads(struct loader *l, const struct go_proc *p, struct cc_bpf
 int go_check_threads(struct loader *l, struct go_proc *p, uint32_t *ret_good, uint32_t *ret_bad)
 {
 	struct cc_bpf_go_thread t[THREADS_MAX];
+	const struct timespec nap = { .tv_nsec = 1000000 };
 	int cnt = list_threads(l, p, t);
 	*ret_good = *ret_bad = 0;
 	for (int i = 0; i < cnt; i++) {
 		int v = 0;
-		for (int try = 0; !v && try < TRIES; try++)
+		for (int try = 0; !v && try < TRIES; try++) {
 			v = check_thread(p, &t[i]);
+			if (!v) /* a thread that begins knows its tid soon */
+				nanosleep(&nap, NULL);
+		}
 		*ret_good += v == 1;
 		*ret_bad += v == 0;
 	}

@@ -204,9 +204,11 @@ static int load_tiers(struct loader *l, const struct btf *kernel, bool go, struc
 static int load_best(struct loader *l, const struct btf *kernel, struct cc_err *err)
 {
 	int ret = load_tiers(l, kernel, true, err);
-	if (ret && ret != -EPERM && ret != -ENOMEM && l->o.go.find)
-		ret = load_tiers(l, kernel, false, err);
-	return ret;
+	if (!ret || ret == -EPERM || ret == -ENOMEM || !l->o.go.find ||
+	    l->o.go.tier == LOADER_GO_OFF)
+		return ret;
+	l->go_err = ret;
+	return load_tiers(l, kernel, false, err);
 }
 
 /* Writes the names of the capabilities this process lacks of those tracing needs. */

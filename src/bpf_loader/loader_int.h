@@ -45,6 +45,7 @@ struct loader {
 	struct ring_drain *rings;
 	struct sock_side *sock;
 	struct go_side *go; /* go.h; NULL: goroutines are not followed */
+	int go_err;         /* why the kernel refused the programs for that; 0: it did not */
 	struct loader_target *targets;
 	size_t target_cnt, target_cap;
 	enum loader_stack_tier stack_tier;

@@ -113,6 +113,13 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 	}
 	if (ret >= 0)
 		ret = stream_note(tier_note(l->stack_tier), fn, ctx);
+	if (ret >= 0 && l->go_err) {
+		char text[128];
+		snprintf(text, sizeof(text),
+			 "go: this kernel refuses the programs for goroutines (%s): threads only",
+			 strerror(-l->go_err));
+		ret = stream_note(text, fn, ctx);
+	}
 	return ret < 0 ? ret : 0;
 }
 

@@ -15,6 +15,8 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_CANNOT_TRACE = 3 
 	X(CATCH, catch, "", "wait for a slow request, print its story as Markdown, end")      \
 	X(RECORD, record, "", "record into a .criticast file")                                \
 	X(ANALYZE, analyze, "FILE", "report on a recording: text, JSON or Markdown")          \
+	X(IMPORT, import, "FILE",                                                             \
+	  "turn text of perf script, ftrace, trace-cmd or systrace into a recording")         \
 	X(EXPORT, export, "FILE", "turn a recording into pprof or folded stacks")             \
 	X(ENV, env, "", "what this kernel and user can do, and how to fix what is missing")   \
 	X(PROBE_STATS, probe_stats, "", "run count and cost of every kernel program")         \
@@ -51,10 +53,10 @@ struct cli_opts {
 	const char *go_offsets, *go_binary, *go_version;
 	bool force;
 	uint64_t memory, ring_bytes, snap_bytes;
-	const char *request, *filter, *format;
+	const char *request, *filter, *format, *from, *to;
 	uint32_t top_n, min_confidence;
 	const char *pprof, *folded;
-	bool help_keys, check, serve;
+	bool help_keys, check, serve, debuginfod;
 	/* what is left: positional arguments */
 	const char *args[4];
 	uint32_t arg_cnt;

@@ -20,6 +20,45 @@ static int feed(void *ctx, const struct cc_rec *rec, size_t len)
 	return err == -EINVAL ? 0 : err; /* malformed: counted, and told with the report */
 }
 
+/* "26186.336715", or "+20ms" after @first. Returns 0 or -EINVAL. */
+static int parse_time(const char *s, cc_ns first, cc_ns *ret)
+{
+	char with_unit[64];
+
+	if (*s == '+') {
+		if (fmt_parse_duration(s + 1, ret))
+			return -EINVAL;
+		*ret += first;
+		return 0;
+	}
+	int n = snprintf(with_unit, sizeof(with_unit), "%ss", s);
+
+	return n < (int)sizeof(with_unit) ? fmt_parse_duration(with_unit, ret) : -EINVAL;
+}
+
+/* --request TID, --from and --to make a span; what they leave open is all there is. */
+static enum cli_exit finish(const struct cli_opts *o, struct cc_query *q, struct engine *e)
+{
+	const struct engine_stats *st = engine_stats(e);
+	struct engine_span span = { .lo = 0, .hi = st->last_ns + 1 };
+	int err;
+
+	if (o->from && parse_time(o->from, st->first_ns, &span.lo))
+		return cli_fail(CLI_USAGE, "--from '%s': wanted seconds, or +T", o->from);
+	if (o->to && parse_time(o->to, st->first_ns, &span.hi))
+		return cli_fail(CLI_USAGE, "--to '%s': wanted seconds, or +T", o->to);
+	if (span.lo >= span.hi)
+		return cli_fail(CLI_USAGE, "--from and --to leave no time within the trace");
+	if (q->only.kind == CC_REQID_TID)
+		span.tid = (uint32_t)q->only.id;
+	if (o->from || o->to) {
+		q->view_ns = span.hi;
+		q->window_ns = span.hi - span.lo;
+	}
+	err = span.tid || o->from || o->to ? engine_finish_span(e, &span) : engine_finish(e);
+	return err ? cli_fail(CLI_FAILED, "%s", strerror(-err)) : CLI_OK;
+}
+
 static int read_all(const char *path, struct engine *e, struct cc_source *src)
 {
 	int n;
@@ -32,7 +71,7 @@ static int read_all(const char *path, struct engine *e, struct cc_source *src)
 
 	if (damage)
 		fprintf(stderr, "criticast: %s: %s\n", path, damage);
-	return engine_finish(e);
+	return 0;
 }
 
 static enum cli_exit read_query(const struct cli_opts *o, struct cc_query *q, struct filter **f)
@@ -91,7 +130,9 @@ enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top, struct sn
 	if (!err) {
 		err = read_all(o->args[0], e, src);
 		code = err ? cli_fail(CLI_FAILED, "cannot read %s: %s", o->args[0], strerror(-err))
-			   : look(o, e, &q, ret);
+			   : finish(o, &q, e);
+		if (!code)
+			code = look(o, e, &q, ret);
 		engine_free(e);
 	} else {
 		code = cli_fail(CLI_FAILED, "out of memory");

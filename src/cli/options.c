@@ -29,7 +29,7 @@
 	X(str, replay, NULL, 'r', "FILE", C(TOP) | C(CATCH),                                       \
 	  "read a recording instead of a live process")                                            \
 	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                       \
-	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD), "file to write")                    \
+	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD) | C(IMPORT), "file to write")        \
 	X(dur, slow, CC_MS(200), 's', "T", C(CATCH), "what takes at least T is slow (200ms)")      \
 	X(u32, count, 1, 'c', "N", C(CATCH), "end after N slow requests (1)")                      \
 	X(dur, timeout, 0, 0, "T", C(CATCH), "give up after T; exit 1 when none came")             \
@@ -64,8 +64,13 @@
 	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")      \
 	X(size, ring_bytes, 4ull << 20, 0, "BYTES", TRACING, "kernel ring buffer")                 \
 	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \
+	X(flag, debuginfod, false, 0, NULL, TRACING,                                               \
+	  "fetch missing debug files from $DEBUGINFOD_URLS")                                       \
 	X(str, request, NULL, 'R', "ID", C(ANALYZE) | C(EXPORT),                                   \
 	  "only this one: <cookie>#<ordinal>, 0x<cookie>, or a tid")                               \
+	X(str, from, NULL, 0, "TIME", C(ANALYZE) | C(EXPORT),                                      \
+	  "only from TIME on: seconds of the trace's clock, or +T after its start")                \
+	X(str, to, NULL, 0, "TIME", C(ANALYZE) | C(EXPORT), "only up to TIME")                     \
 	X(str, filter, NULL, 'f', "EXPR", C(TOP) | C(CATCH) | C(ANALYZE) | C(EXPORT),              \
 	  "only requests that match, as: wait=lock lat>20ms")                                      \
 	X(str, format, "text", 'F', "F", C(ANALYZE), "text, json or md")                           \

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -95,6 +96,8 @@ int tracing_try(const struct cli_opts *opts, struct collect_opts *ret, struct cc
 	const struct resolver_opts ro = { .names = true };
 	*why = (struct cc_err){ .pos = -1 };
 	int err = open_source(opts, &ret->source, why);
+	if (!opts->debuginfod) /* the library would ask it by itself */
+		unsetenv("DEBUGINFOD_URLS");
 	return err ? err : resolver_new(&ro, &ret->resolver);
 }
 

@@ -60,6 +60,8 @@ static size_t wanted_size(const struct cc_rec *r)
 	}
 }
 
+size_t decode_size(const struct cc_rec *r) { return CC_MAX(r->size, sizes[r->kind].full); }
+
 int decode(const struct cc_rec *rec, size_t len, struct decode_buf *buf, const struct cc_rec **ret)
 {
 	const struct cc_rec *r = rec;

@@ -21,4 +21,7 @@ struct decode_buf { /* room for the longest record, aligned */
 CC_NODISCARD int decode(const struct cc_rec *rec, size_t len, struct decode_buf *buf,
 			const struct cc_rec **ret);
 
+/* Bytes of a record that decode() gave: its own, or all that this build reads of its kind. */
+size_t decode_size(const struct cc_rec *r);
+
 #endif

@@ -46,6 +46,7 @@ void engine_free(struct engine *e)
 	tasks_done(&e->tasks);
 	resources_done(&e->res);
 	names_done(&e->names);
+	go_feed_done(e);
 	vec_done(&e->mem, &e->wakes);
 	vec_done(&e->mem, &e->losses);
 	vec_done(&e->mem, &e->sorted);
@@ -72,11 +73,11 @@ static void gather_stats(struct engine *e)
 /* Everything before @to is told; what goes on ends at @now. */
 static int work(struct engine *e, cc_ns to, cc_ns now, bool all)
 {
-	int err = wakes_apply(e, all) ?: wakes_index(e);
+	int err = go_feed_run(e, to, all) ?: wakes_apply(e, all) ?: wakes_index(e);
 
 	if (!err && !e->opts.no_paths)
 		err = work_paths(e, to, now);
-	if (!err && all && !e->stats.has_sockets)
+	if (!err && all && (!e->stats.has_sockets || e->span.tid))
 		err = path_of_tasks(e);
 	if (err)
 		return err;
@@ -163,7 +164,7 @@ static int on_short(struct engine *e, const struct cc_rec_short *r)
 }
 
 /* Facts about sockets: from the first one on requests are those of sockets. */
-static int on_socket(struct engine *e, const struct cc_rec *r)
+int engine_on_socket(struct engine *e, const struct cc_rec *r)
 {
 	if (!e->stats.has_sockets) {
 		int err = wakes_reindex(e);
@@ -185,6 +186,8 @@ static int on_socket(struct engine *e, const struct cc_rec *r)
 
 static int dispatch(struct engine *e, const struct cc_rec *r)
 {
+	if (go_feed_wants(&e->go, r))
+		return go_feed_put(e, r);
 	switch (r->kind) {
 	case CC_REC_EPISODE:
 		return tasks_episode(&e->tasks, (const void *)r);
@@ -194,7 +197,7 @@ static int dispatch(struct engine *e, const struct cc_rec *r)
 	case CC_REC_REQ:
 	case CC_REC_OPEN_REQ:
 	case CC_REC_LISTEN:
-		return on_socket(e, r);
+		return engine_on_socket(e, r);
 	case CC_REC_STACK:
 		return names_stack(&e->names, (const void *)r);
 	case CC_REC_TASK:
@@ -219,7 +222,7 @@ static int dispatch(struct engine *e, const struct cc_rec *r)
 	case CC_REC_WAKE:
 		return on_wake(e, (const void *)r);
 	default:
-		return 0; /* SAMPLE and the Go kinds explain no thread's wait */
+		return 0; /* SAMPLE explains no wait */
 	}
 }
 
@@ -262,6 +265,14 @@ int engine_finish(struct engine *e)
 {
 	e->stats.watermark_ns = CC_MAX(e->stats.watermark_ns, e->stats.last_ns);
 	return work(e, e->stats.last_ns + 1, e->stats.last_ns, true);
+}
+
+int engine_finish_span(struct engine *e, const struct engine_span *span)
+{
+	if (span->lo >= span->hi)
+		return -EINVAL;
+	e->span = *span;
+	return engine_finish(e);
 }
 
 int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, struct cc_piece **ret,

@@ -29,6 +29,15 @@ CC_NODISCARD int engine_feed(struct engine *e, const struct cc_rec *rec, size_t 
  * in-flight ones that end there; a stream without sockets gets one request per task. */
 CC_NODISCARD int engine_finish(struct engine *e);
 
+/* The end of the stream when what is asked for is a span: what thread @tid (0: every thread that
+ * waited, if the stream has no sockets) did in [lo, hi), clipped to what is known of it, as
+ * requests "tid:N" beside those of sockets. */
+struct engine_span {
+	uint32_t tid;
+	cc_ns lo, hi;
+};
+CC_NODISCARD int engine_finish_span(struct engine *e, const struct engine_span *span);
+
 /* The plain walk of what task @tid did in [lo, hi), as if it served no request: for a thread's span
  * and for tests. Returns 0, -EINVAL when lo >= hi, -ENOMEM; caller frees *ret. */
 CC_NODISCARD int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi,
@@ -66,11 +75,25 @@ struct engine_task {
 	cc_ns start, born, dead; /* 0: not known / alive */
 	const char *comm;        /* raw bytes from the kernel: sanitize at the sink */
 	uint32_t flags;          /* CC_TF_* */
+	/* a goroutine: tid is a handle that means nothing outside the engine */
+	uint64_t goid;        /* 0: a thread */
+	uint64_t start_pc;    /* its function; 0: not known */
+	uint32_t last_thread; /* tid */
 };
 /* The task that had @tid at @at (0: latest). Returns false if none is known. */
 bool engine_task(const struct engine *e, uint32_t tid, cc_ns at, struct engine_task *ret);
 /* i-th known task, for the Threads screen; false beyond the last. */
 bool engine_task_at(const struct engine *e, size_t i, struct engine_task *ret);
+
+/* Which request a goroutine worked for right before @at, and how that is known. False: no such
+ * goroutine, or nobody's. */
+struct engine_served {
+	struct cc_reqid id;
+	uint64_t evidence; /* CC_EV_BIT() set */
+	bool ambiguous;    /* it may have been the work of others too */
+};
+bool engine_go_served(struct engine *e, uint32_t tgid, uint64_t goid, cc_ns at,
+		      struct engine_served *ret);
 
 struct engine_stack {
 	uint32_t tgid, flags, cnt; /* CC_ST_* */

@@ -8,6 +8,7 @@
 #include "classify.h"
 #include "decode.h"
 #include "engine.h"
+#include "go_feed.h"
 #include "names.h"
 #include "request.h"
 #include "resource.h"
@@ -56,6 +57,13 @@ struct due { /* a request to work out, and its segments in e->segs */
 	uint32_t first, cnt;
 };
 
+struct served {             /* whose work a task did */
+	struct cc_reqid id; /* kind NONE: nobody's, or not known */
+	cc_ns since;        /* that is the answer since then */
+	uint64_t evidence;
+	bool ambiguous; /* it may be the work of others too */
+};
+
 struct engine {
 	struct mem mem;
 	struct engine_opts opts;
@@ -77,8 +85,15 @@ struct engine {
 	size_t evict_at;                       /* memory in use at which to evict next */
 	cc_ns aged_to;                         /* timelines before it went by age */
 	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
-	struct idle_memo idle;                 /* of owner.c; void when a record has come */
+	struct go_feed go;
+	struct idle_memo idle;   /* of owner.c; void when a record has come */
+	struct engine_span span; /* what threads' requests are clipped to */
 };
+
+/* ---- engine.c ----------------------------------------------------------------------------- */
+
+/* A REQ, OPEN_REQ, SOCKOP or LISTEN. */
+CC_NODISCARD int engine_on_socket(struct engine *e, const struct cc_rec *r);
 
 /* ---- wakes.c ------------------------------------------------------------------------------ */
 
@@ -139,6 +154,9 @@ bool owner_regained(struct engine *e, const struct task *t, struct cc_reqid id, 
 struct cc_reqid owner_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
 			      cc_ns *ret_start);
 
+/* The same with how it is known, and whether it may be the work of others too. */
+void owner_served(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, struct served *ret);
+
 /* ---- identity.c --------------------------------------------------------------------------- */
 
 /* Finds out who held @r, when, and keeps it as holds of these tasks. Adds to e->segs what
@@ -197,6 +215,31 @@ void walk_nest(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth, 
 void walk_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi);
 /* Task @ti may be gone into. *ret_cycle: it may not, because it is being walked already. */
 bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle);
+
+/* ---- go_walk.c ---------------------------------------------------------------------------- */
+
+/* [a, b) in which goroutine @ti did not wait: what its threads did, or the Go run queue. */
+void go_walk_run(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, uint16_t depth);
+/* Who ended the wait of @t, its place and what it was for; p->flags are set. */
+void go_walk_describe(const struct walk *w, const struct task *t, const struct episode *ep,
+		      struct cc_piece *p);
+/* The wait was for a thing that others have meanwhile, though its class is that of work. */
+bool go_walk_is_resource(const struct engine *e, const struct task *t, const struct episode *ep);
+uint32_t go_runq_resource(struct engine *e);
+/* What a goroutine waited on; 0: not told. */
+uint32_t go_resource(struct engine *e, const struct task *t, const struct episode *ep);
+uint32_t go_resource_find(const struct engine *e, const struct task *t, const struct episode *ep);
+struct wait_kind go_classify(const struct engine *e, const struct task *t,
+			     const struct episode *ep);
+
+/* ---- go_serve.c --------------------------------------------------------------------------- */
+
+/* Right before @at, and no more than @lo back. */
+void go_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, struct served *ret);
+
+/* The item that @t worked on right before @at, not before @lo; NULL: none is known. */
+const struct go_recv *go_item_before(const struct engine *e, const struct task *t, cc_ns lo,
+				     cc_ns at);
 
 /* ---- split.c ------------------------------------------------------------------------------ */
 

@@ -13,8 +13,10 @@ const struct cc_request *const *engine_requests(const struct engine *e, size_t *
 	return e->sorted.p;
 }
 
-static void tell_task(const struct task *t, struct engine_task *ret)
+static void tell_task(const struct engine *e, const struct task *t, struct engine_task *ret)
 {
+	const struct go_state *g = task_is_go(t) ? task_go(&e->tasks, t) : NULL;
+
 	*ret = (struct engine_task){
 		.tid = t->tid,
 		.tgid = t->tgid,
@@ -24,6 +26,11 @@ static void tell_task(const struct task *t, struct engine_task *ret)
 		.comm = t->comm,
 		.flags = t->flags,
 	};
+	if (g) {
+		ret->goid = g->goid;
+		ret->start_pc = g->start_pc;
+		ret->last_thread = g->last_thread;
+	}
 }
 
 bool engine_task(const struct engine *e, uint32_t tid, cc_ns at, struct engine_task *ret)
@@ -31,7 +38,7 @@ bool engine_task(const struct engine *e, uint32_t tid, cc_ns at, struct engine_t
 	const struct task *t = tasks_find(&e->tasks, tid, at ? at : CC_NEVER);
 
 	if (t)
-		tell_task(t, ret);
+		tell_task(e, t, ret);
 	return t != NULL;
 }
 
@@ -39,8 +46,20 @@ bool engine_task_at(const struct engine *e, size_t i, struct engine_task *ret)
 {
 	if (i >= e->tasks.v.cnt)
 		return false;
-	tell_task(&e->tasks.v.p[i], ret);
+	tell_task(e, &e->tasks.v.p[i], ret);
 	return true;
+}
+
+bool engine_go_served(struct engine *e, uint32_t tgid, uint64_t goid, cc_ns at,
+		      struct engine_served *ret)
+{
+	const struct task *t = go_find(&e->tasks, tgid, goid);
+	struct served s = { 0 };
+
+	if (t)
+		go_serving(e, t, at, 0, &s);
+	*ret = (struct engine_served){ s.id, s.evidence, s.ambiguous };
+	return s.id.kind != CC_REQID_NONE;
 }
 
 bool engine_stack(const struct engine *e, uint64_t key, struct engine_stack *ret)
@@ -110,6 +129,13 @@ size_t engine_resource_name(const struct engine *e, uint32_t resource, char *buf
 		return len ? len : fmt_text(buf, cap, "inode %llu", (unsigned long long)r->id);
 	case RES_SOCK:
 		return socket_name(e, r->id, buf, cap);
+	case RES_GO:
+		len = names_text(&e->names, CC_NAME_ADDR, r->id, 0, r->tgid, buf, cap);
+		return len ? len
+			   : fmt_text(buf, cap, "%s 0x%llx", wait_class_name((unsigned int)r->id2),
+				      (unsigned long long)r->id);
+	case RES_GO_RUNQ:
+		return fmt_text(buf, cap, "Go run queue");
 	case RES_FD:
 		word = fd_word(r->learned);
 		return fmt_text(buf, cap, "fd %llu%s%s", (unsigned long long)r->id,
@@ -159,6 +185,15 @@ bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_c
 	if (!t)
 		return false;
 	task_piece(t, &e->tasks, at, false, &tp);
+	if (tp.kind == TL_RUN && task_is_go(t)) { /* what its thread is in */
+		const struct go_state *g = task_go(&e->tasks, t);
+		uint32_t i = vec_lower_bound(&g->ons, from, at);
+
+		if (!i || go_on_end(g, i - 1) < at)
+			return false;
+		t = &e->tasks.v.p[g->ons.p[i - 1].other];
+		task_piece(t, &e->tasks, at, false, &tp);
+	}
 	if (tp.kind != TL_RUN && tp.kind != TL_RUNQ && tp.kind != TL_BLOCKED)
 		return false;
 	*ret_cls = tp.kind == TL_RUN    ? WAIT_CPU
@@ -167,6 +202,28 @@ bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_c
 	*ret_since = tp.start;
 	*ret_seeded = tp.start < e->stats.first_ns;
 	return true;
+}
+
+/* [a, b) of a goroutine's time that was no wait: its threads' time, else the Go run queue. */
+static void go_mix(const struct engine *e, const struct task *t, cc_ns a, cc_ns b, cc_ns mix[9])
+{
+	const struct go_state *g = task_go(&e->tasks, t);
+
+	for (cc_ns at = b, from; at > a; at = from) {
+		uint32_t i = vec_lower_bound(&g->ons, from, at);
+		cc_ns end = i ? go_on_end(g, i - 1) : 0, part[9];
+
+		if (!i || end < at) {
+			from = CC_MAX(a, end);
+			mix[strchr(WAIT_GROUPS, i < g->ons.cnt ? 'R' : '?') - WAIT_GROUPS] +=
+				at - from;
+			continue;
+		}
+		from = CC_MAX(a, g->ons.p[i - 1].from);
+		engine_task_mix(e, e->tasks.v.p[g->ons.p[i - 1].other].tid, from, at, part);
+		for (int j = 0; j < 9; j++)
+			mix[j] += part[j];
+	}
 }
 
 static unsigned int group_of(const struct engine *e, const struct task *t,
@@ -193,7 +250,9 @@ void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, c
 
 		task_piece(t, &e->tasks, at, false, &tp);
 		a = CC_MAX(tp.start, lo);
-		if (tp.kind != TL_NODATA)
+		if (tp.kind == TL_RUN && task_is_go(t))
+			go_mix(e, t, a, at, mix);
+		else if (tp.kind != TL_NODATA)
 			mix[group_of(e, t, &tp)] += at - a;
 	}
 }

@@ -481,8 +481,15 @@ enum {                        /* cc_rec.aux of OPTION. ABI: append only. */
        CC_OPT_REQ_TIER = 5,
        CC_OPT_ARCH = 6, /* ELF e_machine */
        CC_OPT_CPUS = 7,
-       CC_OPT_IMPORTED = 8, /* 1: not our own probes; no sockets known */
+       CC_OPT_IMPORTED = 8, /* CC_IMPORTED_*; 0: our own probes */
        CC_OPT_GO_TIER = 9,  /* 0 no goroutines, 1 identity, 2 waits, 3 every status change */
+};
+
+enum {                                  /* value of CC_OPT_IMPORTED. ABI: append only. */
+       CC_IMPORTED = 1 << 0,            /* from another tool's trace; no sockets known */
+       CC_IMPORTED_NO_CONTEXT = 1 << 1, /* some wakers may have been interrupted ones */
+       CC_IMPORTED_WAKEUPS = 1 << 2,    /* wakers are those of sched_wakeup, which may run on the
+					 * woken task's CPU */
 };
 
 enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */

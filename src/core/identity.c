@@ -40,6 +40,11 @@ static int follow(struct finder *f, const struct chain *c)
 		}
 		if (l->kind == LINK_BORN) {
 			s.evidence = CC_EV_BIT(LINEAGE);
+		} else if (l->kind == LINK_ITEM) {
+			s.evidence = l->evidence;
+		} else if (l->evidence & CC_EV_BIT(GO_SELECT)) {
+			s.kind = SEG_AMBIGUOUS;
+			s.evidence = l->evidence;
 		} else if (chain_executor(f, task_at(f, l->task), s.lo, s.hi)) {
 			s.kind = SEG_AMBIGUOUS;
 			s.evidence = CC_EV_BIT(EXECUTOR);
@@ -117,7 +122,8 @@ static const struct task *last_holder(const struct finder *f, cc_ns at, cc_ns *r
 
 		if (!t)
 			continue;
-		let_go = owner_let_go(f->e, t, f->r->pub.id, op->t, f->r->pub.end);
+		/* told dead before it did this: at least until then it was not */
+		let_go = CC_MAX(owner_let_go(f->e, t, f->r->pub.id, op->t, f->r->pub.end), op->t);
 		/* what it did after it was last seen nobody knows */
 		if (let_go > CC_MAX(t->alive, op->t)) {
 			let_go = CC_MAX(t->alive, op->t);
@@ -214,6 +220,9 @@ static int step_back(struct finder *f, cc_ns foreign)
 	if (t->born != CC_NEVER && t->born >= foreign && chain_born(f, t, f->t, 1, &c))
 		return follow(f, &c);
 	c.cnt = 1;
+	if (chain_item(f, t, CC_MAX(foreign, f->first - 1), f->t, 0, &c.v[0], &c))
+		return follow(f, &c);
+	c.cnt = 1;
 	c.v[0].kind = LINK_WOKEN;
 	if (chain_handed(f, t, CC_MAX(foreign, f->first - 1), f->t, 0, &wake, &c)) {
 		c.v[0].from = wake;
@@ -223,10 +232,13 @@ static int step_back(struct finder *f, cc_ns foreign)
 			.hi = f->t,
 			.task = f->cur,
 			.kind = SEG_WALK,
-			.evidence = CC_EV_BIT(INFERRED),
+			.evidence = c.v[0].evidence | CC_EV_BIT(INFERRED),
 		};
-		int err = add_seg(f, s);
+		int err;
 
+		if (s.evidence & CC_EV_BIT(GO_SELECT))
+			s.kind = SEG_AMBIGUOUS;
+		err = add_seg(f, s);
 		f->t = CC_MIN(f->t, s.lo);
 		memmove(&c.v[0], &c.v[1], --c.cnt * sizeof(c.v[0]));
 		return err ? err : follow(f, &c);

@@ -9,12 +9,13 @@
 #define STEPS_MAX 256   /* segments of one request */
 #define LOOKS_MAX 20000 /* waits looked at for one request: beyond, no hand-off is inferred */
 
-enum link_kind { LINK_TOUCH, LINK_BORN, LINK_WOKEN };
+enum link_kind { LINK_TOUCH, LINK_BORN, LINK_WOKEN, LINK_ITEM };
 
 struct link { /* @task held the request up to the moment asked for, since @from */
 	uint32_t task;
 	enum link_kind kind;
 	cc_ns from;
+	uint64_t evidence; /* WOKEN, ITEM: beside what the kind says */
 };
 
 struct chain { /* nearest first; the last one touched the request */
@@ -53,6 +54,15 @@ bool chain_handed(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, ui
 
 /* @t was born before @at, the child of a task that held the request then. */
 bool chain_born(struct finder *f, const struct task *t, cc_ns at, uint32_t hops, struct chain *c);
+
+/* Goroutine @t received a holder's item in (lo, at] and has it still: how that one held is added to
+ * @c. *ret_got: when. */
+bool chain_item(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, uint32_t hops,
+		struct link *l, struct chain *c);
+
+/* What is said of a hand-over by the wake that ended @ep. */
+uint64_t chain_wake_evidence(const struct finder *f, const struct task *t,
+			     const struct episode *ep);
 
 /* A task between two holders that was woken for other requests too: whose work was it? */
 bool chain_executor(const struct finder *f, const struct task *t, cc_ns from, cc_ns to);

@@ -43,10 +43,43 @@ bool chain_handed(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, ui
 			c->cnt = had; /* it passed a lock, not work */
 			continue;
 		}
+		if (had > 0)
+			c->v[had - 1].evidence = chain_wake_evidence(f, t, ep);
 		*ret_wake = ep->wake;
 		return true;
 	}
 	return false;
+}
+
+/* Among goroutines a wake passes work only where one waits for one thing of one other. */
+uint64_t chain_wake_evidence(const struct finder *f, const struct task *t, const struct episode *ep)
+{
+	enum wait_class cls;
+
+	if (!ep_is_go(ep))
+		return CC_EV_BIT(INFERRED);
+	cls = engine_classify(f->e, t, ep).cls;
+	if (cls != WAIT_CHAN || go_walk_is_resource(f->e, t, ep))
+		return CC_EV_BIT(INFERRED) | CC_EV_BIT(GO_SELECT);
+	return CC_EV_BIT(INFERRED);
+}
+
+bool chain_item(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, uint32_t hops,
+		struct link *l, struct chain *c)
+{
+	const struct go_recv *got = task_is_go(t) ? go_item_before(f->e, t, lo, at) : NULL;
+	const struct task *from = got ? tasks_find(&f->e->tasks, got->from, got->sent) : NULL;
+	uint32_t had = c->cnt;
+
+	if (!from || from == t || ++f->looks > LOOKS_MAX ||
+	    !chain_of(f, from, got->sent, hops, c)) {
+		c->cnt = had;
+		return false;
+	}
+	l->kind = LINK_ITEM;
+	l->from = got->t;
+	l->evidence = got->how == GO_HOW_EXACT ? CC_EV_BIT(GO_ITEM) : CC_EV_BIT(GO_PEEK);
+	return true;
 }
 
 bool chain_born(struct finder *f, const struct task *t, cc_ns at, uint32_t hops, struct chain *c)
@@ -57,6 +90,17 @@ bool chain_born(struct finder *f, const struct task *t, cc_ns at, uint32_t hops,
 		return false;
 	parent = tasks_find(&f->e->tasks, t->parent_tid, t->born);
 	return parent && parent != t && chain_of(f, parent, t->born, hops, c);
+}
+
+/* A thread lets go of what it was born for when it waits for anything new; a goroutine is made for
+ * one thing. */
+static bool kept_since_birth(const struct finder *f, const struct task *t, cc_ns at)
+{
+	struct cc_reqid ignored;
+
+	if (task_is_go(t))
+		return last_foreign(f, t, at, &ignored) < t->born;
+	return owner_let_go(f->e, t, f->r->pub.id, CC_MIN(t->born, at), at) >= at;
 }
 
 /* Puts on @c how @t held the request right before @at. False: it did not. */
@@ -81,12 +125,13 @@ static bool chain_of(struct finder *f, const struct task *t, cc_ns at, uint32_t 
 	c->cnt++;
 	l->kind = LINK_BORN;
 	l->from = t->born;
-	if (owner_let_go(f->e, t, f->r->pub.id, CC_MIN(t->born, at), at) >= at &&
-	    chain_born(f, t, at, hops + 1, c))
+	if (kept_since_birth(f, t, at) && chain_born(f, t, at, hops + 1, c))
+		return true;
+	lo = CC_MAX(f->first - 1, last_foreign(f, t, at + 1, &ignored));
+	if (chain_item(f, t, lo, at, hops + 1, l, c))
 		return true;
 	/* handed to it by a wake, and it did nothing else and was not idle since */
 	l->kind = LINK_WOKEN;
-	lo = CC_MAX(f->first - 1, last_foreign(f, t, at + 1, &ignored));
 	idle = owner_idle_end(f->e, t, lo, at, &began);
 	if (idle)
 		lo = CC_MAX(lo, idle - 1); /* the idle wait itself may have been ended by it */

@@ -51,28 +51,29 @@ static struct cc_reqid by_wakes(const struct helper *h, cc_ns at, cc_ns *start)
 	return id;
 }
 
-static void emit_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth,
-			struct cc_reqid by)
+static void emit_busy(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth,
+		      enum wait_class cls, struct cc_reqid by)
 {
-	struct cc_piece p = walk_piece(w, &w->e->tasks.v.p[ti], lo, hi, depth, WAIT_QUEUED);
+	struct cc_piece p = walk_piece(w, &w->e->tasks.v.p[ti], lo, hi, depth, cls);
 
-	p.by_request = by;
+	if (cls == WAIT_QUEUED)
+		p.by_request = by;
 	p.evidence |= CC_EV_BIT(SCHED);
 	walk_emit(w, &p);
 }
 
-/* The request that the helper worked for right before @at; kind NONE: not known. *ret_start: since
- * when that is the answer. */
-static struct cc_reqid served_before(const struct helper *h, cc_ns at, cc_ns *ret_start)
+/* The request that the helper worked for right before @at; kind NONE: not known. */
+static struct served served_before(const struct helper *h, cc_ns at)
 {
 	const struct task *t = &h->w->e->tasks.v.p[h->ti];
-	struct cc_reqid id = owner_serving(h->w->e, t, at, h->lo, ret_start);
+	struct served s;
 
-	if (id.kind == CC_REQID_NONE && t->given.cnt)
-		id = by_wakes(h, at, ret_start);
-	*ret_start = CC_MAX(*ret_start, h->lo);
-	walk_lean_on(h->w, id);
-	return id;
+	owner_served(h->w->e, t, at, h->lo, &s);
+	if (s.id.kind == CC_REQID_NONE && t->given.cnt)
+		s.id = by_wakes(h, at, &s.since);
+	s.since = CC_MAX(s.since, h->lo);
+	walk_lean_on(h->w, s.id);
+	return s;
 }
 
 /* A helper that served another request meanwhile was busy, not helping. */
@@ -81,12 +82,18 @@ static void nest_help(struct helper *h, uint16_t depth)
 	struct walk *w = h->w;
 
 	for (cc_ns at = h->hi, start; at > h->lo && !w->err; at = start) {
-		struct cc_reqid id = served_before(h, at, &start);
+		struct served s = served_before(h, at);
+		uint64_t evidence = w->evidence;
 
-		if (id.kind != CC_REQID_NONE && !cc_reqid_eq(id, h->serving))
-			emit_queued(w, h->ti, start, at, depth, id);
-		else
+		start = s.since;
+		w->evidence |= s.evidence;
+		if (s.id.kind == CC_REQID_NONE || cc_reqid_eq(s.id, h->serving))
 			walk_span(w, h->ti, start, at, at == h->hi, depth);
+		else if (s.ambiguous)
+			emit_busy(w, h->ti, start, at, depth, WAIT_AMBIGUOUS, s.id);
+		else
+			emit_busy(w, h->ti, start, at, depth, WAIT_QUEUED, s.id);
+		w->evidence = evidence;
 	}
 }
 
@@ -95,11 +102,12 @@ void walk_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi)
 	struct helper h = { .w = w, .ti = ti, .lo = lo, .hi = hi, .serving = w->serving };
 
 	for (cc_ns at = hi, start; at > lo && !w->err; at = start) {
-		struct cc_reqid id = served_before(&h, at, &start);
+		struct served s = served_before(&h, at);
 
-		if (cc_reqid_eq(id, w->serving))
-			id = (struct cc_reqid){ 0 };
-		emit_queued(w, ti, start, at, 0, id);
+		start = s.since;
+		if (s.ambiguous || cc_reqid_eq(s.id, w->serving))
+			s.id = (struct cc_reqid){ 0 };
+		emit_busy(w, ti, start, at, 0, WAIT_QUEUED, s.id);
 	}
 }
 

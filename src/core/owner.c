@@ -5,6 +5,8 @@
 struct wait_kind engine_classify(const struct engine *e, const struct task *t,
 				 const struct episode *ep)
 {
+	if (ep_is_go(ep))
+		return go_classify(e, t, ep);
 	return classify(&e->cls, t, ep, ep_side(&e->tasks, ep));
 }
 
@@ -186,9 +188,28 @@ static struct cc_reqid by_birth(struct engine *e, const struct task *t, cc_ns at
 #define HOLDS_OVERLAP \
 	16 /* holds of one task that were over before: then the earlier ones are too */
 
+void owner_served(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, struct served *ret)
+{
+	if (task_is_go(t)) {
+		go_serving(e, t, at, lo, ret);
+		return;
+	}
+	*ret = (struct served){ 0 };
+	ret->id = owner_serving(e, t, at, lo, &ret->since);
+}
+
 struct cc_reqid owner_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo,
 			      cc_ns *ret_start)
 {
+	if (task_is_go(t)) {
+		struct served s;
+
+		go_serving(e, t, at, lo, &s);
+		*ret_start = s.since;
+		if (s.ambiguous)
+			s.id.kind = CC_REQID_NONE;
+		return s.id;
+	}
 	const struct hold *best = NULL;
 	uint32_t over = 0;
 	cc_ns start = lo;

@@ -254,22 +254,46 @@ int path_of_span(struct engine *e, uint32_t ti, cc_ns lo, cc_ns hi, struct cc_pi
 	return 0;
 }
 
+/* From when to when something is known of @t, within the span asked for. */
+static void known_span(const struct engine *e, const struct task *t, cc_ns *ret_lo, cc_ns *ret_hi)
+{
+	cc_ns lo = t->known_from, hi = CC_MIN(t->alive, t->dead);
+
+	if (t->open.now)
+		lo = CC_MIN(lo, t->open.out ? t->open.out : t->open.last_in);
+	if (t->eps.cnt) {
+		lo = CC_MIN(lo, t->eps.p[0].out);
+		hi = CC_MAX(hi, t->eps.p[t->eps.cnt - 1].in);
+	}
+	if (e->span.hi) {
+		lo = CC_MAX(lo, e->span.lo);
+		hi = CC_MIN(hi, e->span.hi);
+	}
+	*ret_lo = lo;
+	*ret_hi = CC_MAX(lo, hi);
+}
+
 static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
 {
 	const struct task *t = &e->tasks.v.p[ti];
+	cc_ns lo, hi;
 	struct cc_reqid id = { t->tid, 0, CC_REQID_TID };
-	struct req *r = requests_get(&e->reqs, id);
+	struct req *r;
 	struct walk w;
 	int err;
 
+	known_span(e, t, &lo, &hi);
+	if (lo == CC_NEVER || (e->span.hi && lo >= hi))
+		return 0;
+	r = requests_get(&e->reqs, id);
 	if (!r)
 		return -ENOMEM;
 	if (r->told)
 		return 0; /* the tid was used twice: the later one is shown */
 	r->told = r->computed = true;
 	r->pub.weight = 1;
-	r->pub.start = CC_MIN(t->known_from, t->eps.p[0].out);
-	r->pub.end = CC_MAX(CC_MIN(t->alive, t->dead), t->eps.p[t->eps.cnt - 1].in);
+	r->pub.start = lo;
+	r->pub.end = hi;
 	r->pub.tid = r->pub.recv_tid = t->tid;
 	r->pub.tgid = t->tgid;
 	memcpy(r->pub.rec.comm, t->comm, sizeof(r->pub.rec.comm));
@@ -289,13 +313,21 @@ static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
 
 #define NESTED_LEAST 256u /* pieces that explain waits, however many tasks there are */
 
+/* Threads that waited; or the one that is asked for, whatever it did. */
+static bool is_wanted(const struct engine *e, const struct task *t)
+{
+	if (e->span.tid)
+		return t->tid == e->span.tid && t->timeline;
+	return t->eps.cnt != 0;
+}
+
 int path_of_tasks(struct engine *e)
 {
 	uint32_t tasks = 0, share;
 	int err = 0;
 
 	for (uint32_t i = 0; i < e->tasks.v.cnt; i++)
-		tasks += e->tasks.v.p[i].eps.cnt != 0;
+		tasks += is_wanted(e, &e->tasks.v.p[i]);
 	/* half of the budget is for all their paths together */
 	share = (uint32_t)CC_MIN(e->opts.memory_bytes / 2 / sizeof(struct cc_piece) /
 					 CC_MAX(tasks, 1),
@@ -303,7 +335,7 @@ int path_of_tasks(struct engine *e)
 	share = CC_MAX(share, NESTED_LEAST);
 	e->rows.cnt = 0;
 	for (uint32_t i = e->tasks.v.cnt; i-- > 0 && !err;)
-		if (e->tasks.v.p[i].eps.cnt)
+		if (is_wanted(e, &e->tasks.v.p[i]))
 			err = path_of_task(e, i, share);
 	return err ? err : latencies_add(&e->mem, &e->reqs.lat, e->rows.p, e->rows.cnt);
 }

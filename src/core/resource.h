@@ -13,6 +13,8 @@ enum res_kind {
 	RES_FILE,  /* id: inode, id2: device */
 	RES_SOCK,  /* id: cookie */
 	RES_FD,    /* id: number, in tgid */
+	RES_GO,    /* id: address of a channel, mutex ..., id2: wait class, in tgid */
+	RES_GO_RUNQ,
 };
 
 struct lock_wake { /* @waker released, @wakee was woken */

@@ -128,7 +128,7 @@ static struct snap_dominant show_dominant(struct labels *n, const struct cc_requ
 
 static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
 {
-	return (struct snap_piece){
+	struct snap_piece s = {
 		.p = *p,
 		.task = labels_task(n, p->tid, p->tgid, p->start),
 		.waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end),
@@ -144,6 +144,10 @@ static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
 		.waker_stack = labels_stack(n, p->waker_ustack),
 		.waker_kstack = labels_stack(n, p->waker_kstack),
 	};
+
+	if (p->goid)
+		s.task.tid = p->on_tid;
+	return s;
 }
 
 static int add_pieces(struct snap_build *b, const struct cc_request *r, struct snap_request *row)

@@ -27,7 +27,7 @@ static int by_work(const void *pa, const void *pb)
 		return a->requests > b->requests ? -1 : 1;
 	if (ba != bb)
 		return ba > bb ? -1 : 1;
-	return a->task.tid < b->task.tid ? -1 : a->task.tid > b->task.tid;
+	return a->id < b->id ? -1 : a->id > b->id;
 }
 
 static void fill_strip(const struct snap_build *b, struct snap_thread *t)
@@ -37,7 +37,7 @@ static void fill_strip(const struct snap_build *b, struct snap_thread *t)
 	for (unsigned int i = 0; i < SNAP_SLICES && width; i++) {
 		cc_ns mix[9] = { 0 }, most = 0;
 
-		engine_task_mix(b->e, t->task.tid, b->lo + i * width, b->lo + (i + 1) * width, mix);
+		engine_task_mix(b->e, t->id, b->lo + i * width, b->lo + (i + 1) * width, mix);
 		for (unsigned int g = 0; g < ARRAY_SIZE(mix); g++) {
 			if (mix[g] > most) {
 				most = mix[g];
@@ -89,6 +89,7 @@ int snap_threads(struct snap_build *b)
 		struct snap_thread *row = &rows.p[rows.cnt++];
 
 		*row = (struct snap_thread){ .task = labels_task(&b->labels, t.tid, t.tgid, b->hi),
+					     .id = t.tid,
 					     .flags = t.flags,
 					     .requests = map_get(&per_tid, t.tid) };
 		engine_task_mix(b->e, t.tid, b->lo, b->hi, row->mix);

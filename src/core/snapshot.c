@@ -60,9 +60,10 @@ static int show_targets(struct snap_build *b)
 	for (uint32_t i = 0; i < cnt && engine_target_at(b->e, i, &t); i++) {
 		const char *comm = t.comm ? t.comm : "";
 
-		all[i] = (struct snap_task){ t.tgid, t.tgid,
-					     strpool_add(&b->labels.pool, comm,
-							 strnlen(comm, CC_COMM_LEN)) };
+		all[i] = (struct snap_task){ .tid = t.tgid,
+					     .tgid = t.tgid,
+					     .comm = strpool_add(&b->labels.pool, comm,
+								 strnlen(comm, CC_COMM_LEN)) };
 	}
 	b->s->targets = all;
 	b->s->target_cnt = cnt;

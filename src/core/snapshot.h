@@ -38,8 +38,9 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 };
 
 struct snap_task {
-	uint32_t tid, tgid;
-	cc_str comm; /* sanitized; "" not known */
+	uint32_t tid, tgid; /* of a goroutine: the thread it was on; 0: none */
+	cc_str comm;        /* sanitized; "" not known. Of a goroutine: its function */
+	uint64_t goid;      /* 0: a thread */
 };
 
 struct snap_stack {
@@ -134,8 +135,9 @@ struct snap_unwind { /* what became of stacks: see resolver.h */
 	uint64_t user, user_full, cut, no_map, no_cfi, bad, guessed, unclaimed, procs, bytes;
 	bool known, kernel_hidden;
 };
-struct snap_thread {
+struct snap_thread { /* or a goroutine */
 	struct snap_task task;
+	uint32_t id;    /* the engine's number of it: engine_task() */
 	uint32_t flags; /* CC_TF_* */
 	uint32_t requests;
 	uint8_t now_cls;   /* what it is in at the end of the window: enum wait_class */

@@ -32,9 +32,10 @@ void tasks_done(struct tasks *ts)
 	vec_done(ts->mem, &ts->dirty);
 	vec_done(ts->mem, &ts->late);
 	map_done(ts->mem, &ts->by_tid);
+	go_tasks_done(ts);
 }
 
-static struct task *task_add(struct tasks *ts, uint32_t tid, uint32_t older)
+struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older)
 {
 	struct task *t;
 
@@ -73,7 +74,7 @@ struct task *tasks_get(struct tasks *ts, uint32_t tid, cc_ns at)
 {
 	struct task *t = tasks_find(ts, tid, at);
 
-	return t ? t : task_add(ts, tid, 0);
+	return t ? t : tasks_add(ts, tid, 0);
 }
 
 void task_ran_at(struct task *t, cc_ns at)
@@ -111,7 +112,7 @@ struct task *tasks_reborn(struct tasks *ts, struct task *t, cc_ns at)
 	struct task *young;
 
 	t->dead = CC_MIN(t->dead, at);
-	young = task_add(ts, t->tid, i + 1);
+	young = tasks_add(ts, t->tid, i + 1);
 	if (young)
 		young->born = at;
 	return young;
@@ -137,7 +138,7 @@ static struct task *task_born(struct tasks *ts, uint32_t tid, cc_ns start, cc_ns
 	if (t && ((start && t->start == start) || (!t->start && begins_at(t, at))))
 		return t;
 	if (!t)
-		return task_add(ts, tid, 0);
+		return tasks_add(ts, tid, 0);
 	if (t->born != CC_NEVER && t->born > at)
 		return tasks_find(ts, tid, at); /* told late, of one before it */
 	return tasks_reborn(ts, t, at);
@@ -191,7 +192,7 @@ int tasks_task(struct tasks *ts, const struct cc_rec_task *r)
 	struct task *t;
 	int err = 0;
 
-	if (!r->tid)
+	if (!r->tid || tid_is_go(r->tid) || tid_is_go(r->old_tid))
 		return -EINVAL;
 	if (r->h.aux == CC_TASK_FORK)
 		err = fork_record(ts, r);
@@ -246,10 +247,13 @@ static uint32_t evict_episodes(struct tasks *ts, struct task *t, cc_ns before)
 {
 	uint32_t n = vec_lower_bound(&t->eps, in, before);
 
-	for (uint32_t i = 0; i < n; i++)
-		if (t->eps.p[i].side &&
-		    !vec_reserve(ts->mem, &ts->free_sides, ts->free_sides.cnt + 1))
+	for (uint32_t i = 0; i < n; i++) {
+		if (ep_is_go(&t->eps.p[i]))
+			go_wait_free(ts, t->eps.p[i].side);
+		else if (t->eps.p[i].side &&
+			 !vec_reserve(ts->mem, &ts->free_sides, ts->free_sides.cnt + 1))
 			ts->free_sides.p[ts->free_sides.cnt++] = t->eps.p[i].side;
+	}
 	if (!n)
 		return 0;
 	t->known_from = t->eps.p[n - 1].in;
@@ -284,5 +288,6 @@ uint64_t tasks_evict(struct tasks *ts, cc_ns before)
 		t->given.cnt = kept;
 		vec_shrink(ts->mem, &t->given);
 	}
+	go_evict(ts, before);
 	return cnt;
 }

@@ -5,6 +5,7 @@
 #define CC_TASK_H
 
 #include "event.h"
+#include "go_task.h"
 #include "map.h"
 #include "path.h"
 
@@ -18,6 +19,7 @@ enum ep_kind {
 	EP_RUNNABLE, /* [out, in) is run queue */
 	EP_UNSEEN,   /* a second wake without a switch-in between: it ran, unseen */
 	EP_KIND_MASK = 7,
+	EP_GO = 1 << 6,      /* a goroutine's: key is its wait class, side a struct go_wait */
 	EP_INDEXED = 1 << 7, /* its wake is in the indexes of wakes */
 };
 
@@ -27,7 +29,7 @@ struct episode {
 	uint32_t seq;
 	uint32_t waker_tid, waker_tgid;
 	uint32_t key;
-	uint32_t side;   /* index of its struct side; 0: none */
+	uint32_t side;   /* index of its struct side (EP_GO: go_wait); 0: none */
 	int16_t syscall; /* -1: none, -2: not known */
 	uint8_t flags;   /* CC_EP_* */
 	uint8_t kind;    /* enum ep_kind */
@@ -100,7 +102,9 @@ struct task {
 	bool dirty;                     /* has episodes that are not in the indexes of wakes */
 	bool cut; /* its beginning was evicted: born is not where known_from is */
 	bool given_sorted;
+	bool goroutine;
 	uint32_t flags; /* CC_TF_* */
+	uint32_t go; /* index of its go_state: a goroutine, or a thread that runs them; 0: none */
 	struct open_state open;
 
 	cc_ns start; /* start time; 0: not known */
@@ -130,6 +134,7 @@ struct tasks {
 	uint64_t episodes, clamped, lost_cnt;
 	cc_ns lost_ns;
 	uint64_t stacks_user;
+	struct go_tasks go;
 };
 
 void tasks_init(struct tasks *ts, struct mem *mem);
@@ -142,6 +147,12 @@ CC_NODISCARD int tasks_extra(struct tasks *ts, const struct cc_rec_extra *r);
 CC_NODISCARD int tasks_task(struct tasks *ts, const struct cc_rec_task *r);
 CC_NODISCARD int tasks_open(struct tasks *ts, const struct cc_rec_open_task *r);
 CC_NODISCARD int tasks_short(struct tasks *ts, const struct cc_rec_short *r);
+
+/* Puts @ep into the timeline of task @idx, clamped, after @lost of what came before it. Returns
+ * where it went; -EEXIST: it is there already; -ENOMEM. */
+int64_t tasks_insert(struct tasks *ts, uint32_t idx, struct episode *ep, uint64_t lost);
+/* A new task. NULL: no memory, or too many. */
+struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older);
 
 /* The task that had @tid at @at (CC_NEVER: the latest); makes one when there is none. NULL: no
  * memory. Pointers hold until the next record. */
@@ -163,10 +174,28 @@ CC_NODISCARD int tasks_wake(struct tasks *ts, const struct cc_rec_wake *r);
 /* Drops what ended before @before. Returns how many episodes went. */
 uint64_t tasks_evict(struct tasks *ts, cc_ns before);
 
+static inline bool ep_is_go(const struct episode *ep) { return (ep->kind & EP_GO) != 0; }
 static inline const struct side *ep_side(const struct tasks *ts, const struct episode *ep)
 {
-	return ep->side ? &ts->sides.p[ep->side] : NULL;
+	return ep->side && !ep_is_go(ep) ? &ts->sides.p[ep->side] : NULL;
 }
+static inline const struct go_wait *ep_go_wait(const struct tasks *ts, const struct episode *ep)
+{
+	return ep->side && ep_is_go(ep) ? &ts->go.waits.p[ep->side] : NULL;
+}
+/* CC_LOST() before @ep. */
+static inline uint64_t ep_lost(const struct tasks *ts, const struct episode *ep)
+{
+	if (!ep->side)
+		return 0;
+	return ep_is_go(ep) ? ts->go.waits.p[ep->side].lost : ts->sides.p[ep->side].lost;
+}
+/* NULL: neither a goroutine nor a thread that ran one. */
+static inline struct go_state *task_go(const struct tasks *ts, const struct task *t)
+{
+	return t->go ? &ts->go.states.p[t->go] : NULL;
+}
+static inline bool task_is_go(const struct task *t) { return t->goroutine; }
 static inline enum ep_kind ep_kind(const struct episode *ep)
 {
 	return (enum ep_kind)(ep->kind & EP_KIND_MASK);

@@ -156,7 +156,10 @@ static void witness(struct tasks *ts, struct task *t, const struct episode *ep)
 			t->known_from = CC_MIN(t->known_from, ep->out);
 	}
 	if (t->open.now && (ep->in >= t->open.now || ep->out == t->open.out)) {
-		side_free(ts, &t->open.ep.side);
+		if (ep_is_go(&t->open.ep))
+			go_wait_free(ts, t->open.ep.side);
+		else
+			side_free(ts, &t->open.ep.side);
 		t->open = (struct open_state){ 0 };
 	}
 }
@@ -176,6 +179,26 @@ static int64_t append_or_place(struct tasks *ts, struct task *t, const struct ep
 	    note_late(ts, t, last ? last->in : 0, ep->out))
 		return -ENOMEM;
 	t->eps.p[t->eps.cnt++] = *ep;
+	return at;
+}
+
+int64_t tasks_insert(struct tasks *ts, uint32_t idx, struct episode *ep, uint64_t lost)
+{
+	struct task *t = &ts->v.p[idx];
+	int64_t at;
+
+	clamp(ts, ep);
+	if (mark_dirty(ts, t) || vec_reserve(ts->mem, &t->eps, t->eps.cnt + 1))
+		return -ENOMEM;
+	at = append_or_place(ts, t, ep, lost);
+	if (at < 0)
+		return at;
+	witness(ts, t, ep);
+	if (lost) {
+		ts->lost_cnt += CC_LOST_CNT(lost);
+		ts->lost_ns += CC_LOST_NS(lost);
+	}
+	ts->episodes++;
 	return at;
 }
 
@@ -199,24 +222,15 @@ int tasks_episode(struct tasks *ts, const struct cc_rec_episode *r)
 
 	if (!r->tid || !r->h.ts || r->out > CC_TIME_MAX || r->wake > CC_TIME_MAX)
 		return -EINVAL;
-	clamp(ts, &ep);
-	t = tasks_get(ts, r->tid, ep.out);
+	t = tasks_get(ts, r->tid, CC_MIN(r->out, r->h.ts));
 	if (!t)
 		return -ENOMEM;
-	if (is_dup(t, r) || ep.out >= t->dead)
+	if (is_dup(t, r) || CC_MIN(r->out, r->h.ts) >= t->dead)
 		return 0; /* after its exit it may still sleep, but for nobody */
 	idx = (uint32_t)(t - ts->v.p);
-	if (mark_dirty(ts, t) || vec_reserve(ts->mem, &t->eps, t->eps.cnt + 1))
-		return -ENOMEM;
-	at = append_or_place(ts, t, &ep, r->lost);
+	at = tasks_insert(ts, idx, &ep, r->lost);
 	if (at < 0)
 		return at == -EEXIST ? 0 : (int)at;
-	witness(ts, t, &ep);
-	if (r->lost) {
-		ts->lost_cnt += CC_LOST_CNT(r->lost);
-		ts->lost_ns += CC_LOST_NS(r->lost);
-	}
-	ts->episodes++;
 	if (!r->lost && !t->extra_side)
 		return 0;
 	ep = t->eps.p[at];

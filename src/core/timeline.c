@@ -151,7 +151,7 @@ void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran
 	g.hi = g.next->out;
 	if (g.lo != CC_NEVER && g.lo >= g.hi)
 		g.lo = CC_NEVER;
-	lost_before(&g, prev, g.next->seq, g.next->side ? ep_side(ts, g.next)->lost : 0);
+	lost_before(&g, prev, g.next->seq, ep_lost(ts, g.next));
 	in_gap(&g, at, ret);
 }
 

@@ -11,6 +11,8 @@ static uint32_t lock_resource(struct engine *e, const struct task *t, const stru
 {
 	const struct side *s = ep_side(&e->tasks, ep);
 
+	if (ep_is_go(ep))
+		return go_resource(e, t, ep);
 	if (classify_is_futex(&e->cls, ep))
 		return resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
 	return resources_get(&e->res, RES_KLOCK, s->uaddr, 0, 0);
@@ -20,6 +22,8 @@ static bool is_on_lock(const struct engine *e, const struct episode *ep)
 {
 	const struct side *s = ep_side(&e->tasks, ep);
 
+	if (ep_is_go(ep))
+		return ep->key == WAIT_MUTEX && ep->side && ep_go_wait(&e->tasks, ep)->object;
 	if (classify_is_futex(&e->cls, ep))
 		return ep->key != 0;
 	return s && s->told && s->uaddr && !s->futex;
@@ -31,6 +35,8 @@ uint32_t wakes_lock_of(const struct engine *e, const struct task *t, const struc
 
 	if (!is_on_lock(e, ep))
 		return 0;
+	if (ep_is_go(ep))
+		return go_resource_find(e, t, ep);
 	if (classify_is_futex(&e->cls, ep))
 		return resources_find(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
 	return resources_find(&e->res, RES_KLOCK, s->uaddr, 0, 0);

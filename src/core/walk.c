@@ -16,6 +16,7 @@ struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns sta
 		.end = end,
 		.tid = t->tid,
 		.tgid = t->tgid,
+		.goid = task_is_go(t) ? task_go(&w->e->tasks, t)->goid : 0,
 		.depth = depth,
 		.cls = (uint8_t)cls,
 		.evidence = w->evidence,
@@ -108,6 +109,8 @@ void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const str
 	cc_ns throttled = tp->start + (s ? s->throttled_ns : 0);
 
 	p.evidence |= CC_EV_BIT(SCHED);
+	if (task_is_go(t))
+		p.resource = go_runq_resource(w->e);
 	p.ended = tp->open ? CC_ENDED_OPEN : CC_ENDED_RAN;
 	if (tp->open) {
 		p.flags |= CC_PC_OPEN;
@@ -202,7 +205,10 @@ void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16
 		}
 		switch (tp.kind) {
 		case TL_RUN:
-			walk_cpu(w, t, a, at, &tp, depth);
+			if (task_is_go(t))
+				go_walk_run(w, ti, a, at, depth);
+			else
+				walk_cpu(w, t, a, at, &tp, depth);
 			break;
 		case TL_RUNQ:
 			walk_runq(w, t, a, at, &tp, depth);

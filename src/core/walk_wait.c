@@ -78,6 +78,10 @@ static void describe(struct walk *w, struct wait *x)
 	}
 	if (x->kind.guessed)
 		p->evidence |= CC_EV_BIT(CLASS_GUESSED);
+	if (ep_is_go(ep)) {
+		go_walk_describe(w, t, ep, p);
+		return;
+	}
 	p->ended = (uint8_t)how_ended(x, ep, s);
 	p->resource = path_resource(w->e, t, ep);
 	if (s && s->told) {
@@ -100,6 +104,9 @@ static void describe(struct walk *w, struct wait *x)
 	if (ep_task_wake(ep)) {
 		p->waker_tid = ep->waker_tid;
 		p->waker_tgid = ep->waker_tgid;
+		if (w->e->stats.option[CC_OPT_IMPORTED] &
+		    (CC_IMPORTED_NO_CONTEXT | CC_IMPORTED_WAKEUPS))
+			p->evidence |= CC_EV_BIT(WAKER_IMPORT);
 	} else if (p->cls != WAIT_SLEEP || p->ended != CC_ENDED_TIMEOUT) {
 		p->evidence |=
 			CC_EV_BIT(WAKER_IRQ); /* a sleep that timed out leaves nothing open */
@@ -260,6 +267,22 @@ static void walk_lock(struct walk *w, struct wait *x)
 
 /* ---- everything else (rules 5 to 7) ------------------------------------------------------- */
 
+/* A semaphore may be a lock; who gives a pooled thing back had it. */
+static enum nest_kind nest_kind_of(const struct walk *w, struct wait *x)
+{
+	const struct episode *ep = x->tp->ep;
+
+	if (!ep_is_go(ep))
+		return NEST_HELP;
+	if (go_walk_is_resource(w->e, &w->e->tasks.v.p[x->ti], ep)) {
+		x->piece.holder_tid = x->piece.waker_tid;
+		x->piece.holder_tgid = x->piece.waker_tgid;
+		x->piece.evidence |= CC_EV_BIT(HOLDER_CUT);
+		return NEST_LOCK;
+	}
+	return x->kind.is_lock ? NEST_LOCK : NEST_HELP;
+}
+
 static void walk_woken(struct walk *w, struct wait *x)
 {
 	const struct episode *ep = x->tp->ep;
@@ -295,7 +318,18 @@ static void walk_woken(struct walk *w, struct wait *x)
 		p->waker_kind = CC_WAKER_TASK;
 		sent = m.sent;
 	}
-	emit_explained(w, p, waker, CC_MIN(sent, x->b), NEST_HELP, 0);
+	emit_explained(w, p, waker, CC_MIN(sent, x->b), nest_kind_of(w, x), 0);
+}
+
+/* Every wake on the lock is known: each ends one holder's part. */
+static bool is_cut(const struct wait *x)
+{
+	const struct episode *ep = x->tp->ep;
+
+	if (!ep->wake)
+		return false;
+	return x->kind.cls == WAIT_LOCK || x->kind.cls == WAIT_KLOCK ||
+	       (x->kind.cls == WAIT_MUTEX && x->piece.resource);
 }
 
 void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_piece *tp,
@@ -306,7 +340,7 @@ void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_pi
 	describe(w, &x);
 	if (x.piece.flags & CC_PC_OPEN)
 		emit_open(w, &x);
-	else if ((x.kind.cls == WAIT_LOCK || x.kind.cls == WAIT_KLOCK) && tp->ep->wake)
+	else if (is_cut(&x))
 		walk_lock(w, &x);
 	else
 		walk_woken(w, &x);

@@ -23,15 +23,15 @@ static void put_str(struct json *j, const char *key, const struct snapshot *s, c
 }
 
 static void put_task(struct json *j, const char *key, const struct snapshot *s,
-		     const struct snap_task *t, uint64_t goid)
+		     const struct snap_task *t)
 {
-	if (!t->tid && !goid) {
+	if (!t->tid && !t->goid) {
 		json_null(j, key);
 		return;
 	}
 	json_open(j, key, '{');
 	json_u64(j, "tid", t->tid);
-	json_u64(j, "goid", goid);
+	json_u64(j, "goid", t->goid);
 	put_str(j, "comm", s, t->comm);
 	json_close(j, '}');
 }
@@ -45,6 +45,8 @@ static void put_people(struct json *j, const struct snapshot *s, const struct sn
 		json_u64(j, "tid", p->holder.tid);
 		json_u64(j, "pid", p->holder.tgid);
 		put_str(j, "comm", s, p->holder.comm);
+		if (p->holder.goid)
+			json_u64(j, "goid", p->holder.goid);
 		json_close(j, '}');
 	} else {
 		json_null(j, "holder");
@@ -64,6 +66,8 @@ static void put_people(struct json *j, const struct snapshot *s, const struct sn
 		json_u64(j, "pid", p->waker.tgid);
 		put_str(j, "comm", s, p->waker.comm);
 		json_str(j, "kind", snap_waker_name(p->p.waker_kind));
+		if (p->waker.goid)
+			json_u64(j, "goid", p->waker.goid);
 		json_close(j, '}');
 	} else {
 		json_null(j, "waker");
@@ -99,7 +103,7 @@ static void put_piece(struct json *j, const struct snapshot *s, const struct sna
 	json_u64(j, "start_ns", p->p.start);
 	json_u64(j, "end_ns", p->p.end);
 	json_u64(j, "depth", p->p.depth);
-	put_task(j, "task", s, &p->task, p->p.goid);
+	put_task(j, "task", s, &p->task);
 	json_str(j, "class", wait_class_json(p->p.cls));
 	json_bool(j, "open", p->p.flags & CC_PC_OPEN);
 	json_str(j, "ended", snap_ended_name(p->p.ended));
@@ -156,8 +160,8 @@ static void put_request(struct json *j, const struct snapshot *s, const struct s
 	json_str(j, "state", state_names[r->state]);
 	put_str(j, "peer", s, r->peer);
 	json_u64(j, "local_port", r->rec.local_port);
-	put_task(j, "task", s, &r->task, r->id.kind == CC_REQID_GOID ? r->id.id : 0);
-	put_task(j, "recv_task", s, &r->recv_task, 0);
+	put_task(j, "task", s, &r->task);
+	put_task(j, "recv_task", s, &r->recv_task);
 	put_request_times(j, r);
 	json_open(j, "flags", '[');
 	for (unsigned int i = 0; i < ARRAY_SIZE(flag_names); i++) {

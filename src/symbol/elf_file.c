@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf_file.h"
 #include "cfi.h"
+#include "demangle.h"
 #include "elf_load.h"
 #include "go_tab.h"
 
@@ -191,16 +192,17 @@ int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name, s
 		  uint64_t *ret_off)
 {
 	const struct elf_sym *s = covering(f, object ? &f->objects : &f->funcs, vaddr);
-	size_t len;
+	char raw[MANGLED_MAX];
 	ssize_t n;
 
 	if (!s || !name_size)
 		return -ENOENT;
-	len = CC_MIN(name_size - 1, f->str_len - s->name);
-	n = elf_file_read(f, f->str_off + s->name, name, len);
-	if (n <= 0 || !name[0])
+	n = elf_file_read(f, f->str_off + s->name, raw,
+			  CC_MIN(sizeof(raw) - 1, f->str_len - s->name));
+	if (n <= 0 || !raw[0])
 		return -ENOENT;
-	name[n] = '\0';
+	raw[n] = '\0';
+	demangle(raw, name, name_size);
 	*ret_off = vaddr - s->addr;
 	return 0;
 }

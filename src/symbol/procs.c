@@ -54,6 +54,7 @@ static void drop(struct procs *p, struct node **at)
 
 	*at = n->next;
 	maps_done(&n->proc.maps);
+	perf_map_free(n->proc.jit);
 	free(n);
 	p->cnt--;
 }
@@ -140,6 +141,20 @@ bool procs_reread(struct procs *p, struct proc *proc)
 	return true;
 }
 
+int procs_jit(struct proc *proc, uint64_t addr, const char **ret_name, uint64_t *ret_off)
+{
+	int err = proc->jit ? 0 : perf_map_new(proc->tgid, &proc->jit);
+
+	return err ? err : perf_map_find(proc->jit, addr, now(), ret_name, ret_off);
+}
+
+struct proc *procs_find(struct procs *p, uint32_t tgid, uint32_t epoch)
+{
+	struct node *n = *place_of(p, tgid);
+
+	return n && n->proc.epoch == epoch ? &n->proc : NULL;
+}
+
 void procs_reborn(struct procs *p, uint32_t tgid, cc_ns when)
 {
 	struct node **at = place_of(p, tgid);
@@ -183,7 +198,8 @@ size_t procs_mem(const struct procs *p)
 
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (const struct node *n = p->buckets[i]; n; n = n->next)
-			sum += sizeof(*n) + n->proc.maps.cnt * sizeof(struct mapping);
+			sum += sizeof(*n) + n->proc.maps.cnt * sizeof(struct mapping) +
+			       perf_map_mem(n->proc.jit);
 	}
 	return sum;
 }

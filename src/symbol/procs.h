@@ -6,11 +6,13 @@
 #define CC_PROCS_H
 
 #include "maps.h"
+#include "perf_map.h"
 
 struct proc {
 	uint32_t tgid;
 	uint32_t epoch; /* never the same twice within a struct procs */
 	struct maps maps;
+	struct perf_map *jit; /* owned; NULL: nobody asked for code of a JIT yet */
 	cc_ns born;      /* fork or exec as far as seen: what is older was another program; or 0 */
 	cc_ns read_at;   /* mappings, by CLOCK_MONOTONIC; 0: never with success */
 	cc_ns next_read; /* not before */
@@ -31,6 +33,13 @@ struct proc *procs_get(struct procs *p, uint32_t tgid);
 /* An address lies in no mapping: reads them again, unless that was tried just now. Returns true if
  * they were read. */
 bool procs_reread(struct procs *p, struct proc *proc);
+
+/* The JIT-compiled function at @addr: perf_map_find(). */
+CC_NODISCARD int procs_jit(struct proc *proc, uint64_t addr, const char **ret_name,
+			   uint64_t *ret_off);
+
+/* The process as it was when its epoch was @epoch; NULL: it is another by now, or forgotten. */
+struct proc *procs_find(struct procs *p, uint32_t tgid, uint32_t epoch);
 
 /* It is another program since @when (fork of a new process, exec). */
 void procs_reborn(struct procs *p, uint32_t tgid, cc_ns when);

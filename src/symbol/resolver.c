@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PLACES_WAIT_MS 2000   /* at the end, for the answers that are on their way */
 #define STACKS_MAX (1u << 18) /* keys told; 4 MiB at most */
 
 struct resolver {
@@ -39,12 +40,11 @@ int resolver_new(const struct resolver_opts *o, struct resolver **ret)
 		err = pending_new(&r->pending);
 	if (!err)
 		err = teller_init(&r->teller, r->files,
-				  o->kallsyms ? o->kallsyms : "/proc/kallsyms");
+				  o->kallsyms ? o->kallsyms : "/proc/kallsyms", o->names);
 	if (err) {
 		resolver_free(r);
 		return err;
 	}
-	r->teller.names = o->names;
 	*ret = r;
 	return 0;
 }
@@ -395,8 +395,10 @@ int resolver_feed(struct resolver *r, const struct cc_rec *rec, size_t len, cc_r
 			return -ENOMEM;
 		break;
 	case CC_REC_TICK:
+		err = tell_places(&r->teller, r->procs, rec->flags & 1 ? PLACES_WAIT_MS : 0);
 		procs_tick(r->procs);
-		err = tell_counters(r, rec->ts);
+		if (!err)
+			err = tell_counters(r, rec->ts);
 		break;
 	}
 	return err ? err : tell_record(&r->teller, rec, len);

@@ -13,6 +13,7 @@
 
 #define NAMED_MAX (1u << 18) /* 4 MiB at most */
 #define NAME_MAX_ 256        /* of a function */
+#define PLACE_MAX (2 * PLACE_TEXT_MAX)
 #define NEAR_MAP 8
 #define GO_CALLS 12    /* inlined into each other at one place, and told */
 #define LINES_MAX 4096 /* bytes of text or place of one address */
@@ -21,16 +22,19 @@
 /* What a key in t->named is of; mixed into it. */
 enum { TOLD_FRAME = 1, TOLD_ADDR, TOLD_FILE };
 
-int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms)
+int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms, bool names)
 {
-	*t = (struct teller){ .files = files };
+	*t = (struct teller){ .files = files, .names = names };
 	keyset_init(&t->named, NAMED_MAX);
+	if (names && places_new(&t->places))
+		t->places = NULL; /* the symbol tables' names do without it */
 	t->kernel_err = kallsyms_new(kallsyms, &t->kernel);
 	return t->kernel_err == -ENOMEM ? -ENOMEM : 0;
 }
 
 void teller_done(struct teller *t)
 {
+	places_free(t->places);
 	kallsyms_free(t->kernel);
 	keyset_done(&t->named);
 }
@@ -42,12 +46,22 @@ int tell_record(struct teller *t, const struct cc_rec *rec, size_t len)
 	return err < 0 ? err : 0;
 }
 
-/* Returns 1 the first time it is asked for this thing, else 0; or -ENOMEM. */
-static int first_time(struct teller *t, int what, uint64_t a, uint64_t b)
+static uint64_t told_key(int what, uint64_t a, uint64_t b)
 {
 	uint64_t key = hash_add(hash_add((uint64_t)what, a), b);
 
-	return keyset_add(&t->named, key ? key : 1);
+	return key ? key : 1;
+}
+
+/* Returns 1 the first time it is asked for this thing, else 0; or -ENOMEM. */
+static int first_time(struct teller *t, int what, uint64_t a, uint64_t b)
+{
+	return keyset_add(&t->named, told_key(what, a, b));
+}
+
+static bool was_told(const struct teller *t, int what, uint64_t a, uint64_t b)
+{
+	return keyset_has(&t->named, told_key(what, a, b));
 }
 
 static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2, uint32_t tgid,
@@ -114,6 +128,16 @@ static int tell_mapping(struct teller *t, struct proc *proc, struct mapping *p)
 	return tell_module(t, &m, maps_path(&proc->maps, p));
 }
 
+/* Where @ip of @p is linked; @back: 1 if it is a return address, which belongs to the call before
+ * it. NULL: its file cannot be read. */
+static struct elf_file *code_file(struct teller *t, struct proc *proc, struct mapping *p,
+				  uint64_t ip, unsigned int back, uint64_t *ret_vaddr)
+{
+	struct elf_file *f = maps_file(&proc->maps, p, t->files);
+
+	return f && !maps_vaddr(p, f, ip - back, ret_vaddr) ? f : NULL;
+}
+
 struct frame_lines { /* of one address: text and place, '\n' between those of several calls */
 	char text[LINES_MAX], place[LINES_MAX];
 	size_t len, place_len;
@@ -169,22 +193,26 @@ static size_t go_lines(struct elf_file *f, uint64_t vaddr, unsigned int back, co
 static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *p, uint64_t ip,
 			   unsigned int back)
 {
-	struct elf_file *f = maps_file(&proc->maps, p, t->files);
 	char name[NAME_MAX_], text[NAME_MAX_ + 32];
+	uint64_t vaddr, off;
+	struct elf_file *f = code_file(t, proc, p, ip, back, &vaddr);
 	struct frame_lines lines;
 	const char *base;
 	size_t base_len;
-	uint64_t vaddr, off;
+	bool named;
 	int len;
 
-	if (!f || maps_vaddr(p, f, ip - back, &vaddr))
+	if (!f)
 		return 0;
 	base = maps_base_name(&proc->maps, p, &base_len);
 	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
 	if (go_lines(f, vaddr, back, base, base_len, &lines))
 		return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, lines.text, lines.len,
 				 lines.place, lines.place_len);
-	if (!elf_file_name(f, vaddr, false, name, sizeof(name), &off))
+	named = !elf_file_name(f, vaddr, false, name, sizeof(name), &off);
+	if (t->places)
+		places_ask(t->places, f, proc->tgid, proc->epoch, ip, vaddr + back, back, named);
+	if (named)
 		len = snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, off + back);
 	else
 		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base,
@@ -192,24 +220,96 @@ static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *
 	return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, text, (size_t)len, base, base_len);
 }
 
+/* Code without a file: of a JIT compiler that writes down where it put what. Returns 1 if it is not
+ * known yet. */
+static int tell_jit_frame(struct teller *t, struct proc *proc, uint64_t ip, unsigned int back)
+{
+	char text[NAME_MAX_ + 32];
+	const char *name;
+	uint64_t off;
+	int len;
+
+	if (procs_jit(proc, ip - back, &name, &off))
+		return 1;
+	len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX_, name, off + back);
+	return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, text, (size_t)len, "[jit]", 5);
+}
+
+/* Names a frame for the first time, or again if it is not known yet. */
+static int tell_frame_once(struct teller *t, struct proc *proc, uint64_t ip, unsigned int back)
+{
+	struct mapping *p = maps_find(&proc->maps, ip - back);
+	uint64_t id = (uint64_t)proc->epoch << 32 | proc->tgid;
+	bool jit = p && !p->ino && p->exec && *maps_path(&proc->maps, p) != '[';
+	int err;
+
+	if (!p || was_told(t, TOLD_FRAME, id, ip))
+		return 0;
+	if (jit && t->names) {
+		err = tell_jit_frame(t, proc, ip, back);
+		if (err)
+			return err < 0 ? err : 0;
+	}
+	err = first_time(t, TOLD_FRAME, id, ip);
+	if (err < 0)
+		return err;
+	err = p->told ? 0 : tell_mapping(t, proc, p);
+	return err || jit || !t->names ? err : tell_user_frame(t, proc, p, ip, back);
+}
+
 int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_t cnt)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < cnt && !err; i++) {
-		unsigned int back = i > 0;
-		struct mapping *p = maps_find(&proc->maps, ip[i] - back);
-		int first =
-			first_time(t, TOLD_FRAME, (uint64_t)proc->epoch << 32 | proc->tgid, ip[i]);
+	for (size_t i = 0; i < cnt && !err; i++)
+		err = tell_frame_once(t, proc, ip[i], i > 0);
+	return err;
+}
 
-		if (first <= 0 || !p) {
-			err = first < 0 ? first : 0;
-			continue;
-		}
-		if (!p->told)
-			err = tell_mapping(t, proc, p);
-		if (!err && t->names)
-			err = tell_user_frame(t, proc, p, ip[i], back);
+/* The lines of @a, with the function itself as it was told before if it has a name. */
+static int tell_place(struct teller *t, struct proc *proc, const struct place *a, struct mapping *p)
+{
+	char text[PLACE_TEXT_MAX + NAME_MAX_ + 32], place[PLACE_MAX], name[NAME_MAX_];
+	const char *line = a->file, *base;
+	size_t base_len, len = 0;
+	uint64_t vaddr, off;
+	struct elf_file *f;
+
+	snprintf(text, sizeof(text), "%s", a->text);
+	if (a->named) {
+		f = code_file(t, proc, p, a->ip, a->back, &vaddr);
+		if (!f || elf_file_name(f, vaddr, false, name, sizeof(name), &off))
+			return 0;
+		snprintf(text, sizeof(text), "%s%s+0x%" PRIx64, a->text, name, off + a->back);
+	}
+	base = maps_base_name(&proc->maps, p, &base_len);
+	for (;;) { /* "app cart.c:88" for each line */
+		size_t n = strcspn(line, "\n");
+
+		len += (size_t)snprintf(place + len, sizeof(place) - len, "%.*s%s%.*s",
+					(int)CC_MIN(base_len, 64), base, n ? " " : "", (int)n,
+					line);
+		line += n;
+		if (!*line || len + 128 > sizeof(place))
+			break;
+		place[len++] = *line++;
+	}
+	return tell_name(t, CC_NAME_FRAME, a->ip, 0, a->tgid, text, strlen(text), place,
+			 CC_MIN(len, sizeof(place) - 1));
+}
+
+int tell_places(struct teller *t, struct procs *procs, int wait_ms)
+{
+	struct place a;
+	int err = 0;
+
+	if (t->places && wait_ms)
+		places_wait(t->places, wait_ms);
+	while (t->places && !err && places_take(t->places, &a)) {
+		struct proc *proc = procs_find(procs, a.tgid, a.epoch);
+		struct mapping *p = proc ? maps_find(&proc->maps, a.ip - a.back) : NULL;
+
+		err = p ? tell_place(t, proc, &a, p) : 0;
 	}
 	return err;
 }

@@ -5,6 +5,7 @@
 
 #include "kallsyms.h"
 #include "keyset.h"
+#include "places.h"
 #include "procs.h"
 #include "source.h"
 
@@ -13,6 +14,7 @@ struct teller {
 	struct file_cache *files;
 	struct kallsyms *kernel; /* owned; NULL: names are hidden or cannot be read */
 	int kernel_err;          /* why it is NULL */
+	struct places *places;   /* owned; NULL: no thread could be had, or no names are wanted */
 	struct keyset named;     /* frames, addresses and files told before */
 	bool kernel_told;        /* the kernel's MODULE, or the note that it is hidden */
 	uint64_t name_cnt, module_cnt;
@@ -22,13 +24,16 @@ struct teller {
 	void *ctx;
 };
 
-CC_NODISCARD int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms);
+CC_NODISCARD int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms,
+			     bool names);
 void teller_done(struct teller *t);
 
 /* Gives a record on. All from here return 0, -ENOMEM or what t->out returned. What has no name is
  * not an error. */
 int tell_record(struct teller *t, const struct cc_rec *rec, size_t len);
 int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_t cnt);
+/* What has become known of frames told before. Waits for what is not known yet up to @wait_ms. */
+int tell_places(struct teller *t, struct procs *procs, int wait_ms);
 int tell_kernel_frames(struct teller *t, const __u64 *ip, size_t cnt);
 
 /* How many of the innermost frames are our own probes, and what called them: no part of the wait.

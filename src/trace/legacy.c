@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "input.h"
 #include "map.h"
 #include "note.h"
 
@@ -366,24 +368,19 @@ static int read_lines(struct legacy *l, FILE *f, cJSON **stacks)
 	return err;
 }
 
-static int fail(struct cc_err *err, int code, const char *path, const char *why)
-{
-	err->pos = -1;
-	snprintf(err->msg, sizeof(err->msg), "cannot read %s: %s", path, why);
-	return code;
-}
-
-int legacy_open(const char *path, struct cc_err *err, struct legacy **ret)
+int legacy_open_fd(int fd, const char *path, struct cc_err *err, struct legacy **ret)
 {
 	struct legacy *l = calloc(1, sizeof(*l));
-	FILE *f = fopen(path, "re");
+	FILE *f = fdopen(fd, "r");
 	cJSON *stacks = NULL;
 	int code;
 
-	if (!l)
+	if (!f)
+		close(fd);
+	if (!l || !f)
 		code = -ENOMEM;
 	else
-		code = f ? read_lines(l, f, &stacks) : -errno;
+		code = fseek(f, 0, SEEK_SET) ? -errno : read_lines(l, f, &stacks);
 	if (!code)
 		code = put_all(l, stacks);
 	cJSON_Delete(stacks);
@@ -391,10 +388,17 @@ int legacy_open(const char *path, struct cc_err *err, struct legacy **ret)
 		fclose(f);
 	if (code) {
 		legacy_free(l);
-		return fail(err, code, path,
-			    code == -EBADMSG ? "not a .criticast recording, of any version"
-					     : strerror(-code));
+		return input_fail(err, code, path,
+				  code == -EBADMSG ? "not a .criticast recording, of any version"
+						   : strerror(-code));
 	}
 	*ret = l;
 	return 0;
+}
+
+int legacy_open(const char *path, struct cc_err *err, struct legacy **ret)
+{
+	int fd, code = input_open(path, err, &fd);
+
+	return code ? code : legacy_open_fd(fd, path, err, ret);
 }

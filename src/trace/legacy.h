@@ -21,6 +21,8 @@ bool legacy_is(const void *bytes, size_t len);
 /* Reads and converts all of it. Returns 0; or -errno with a line in @err (-EBADMSG: not of this
  * kind, or a line that is not JSON). Caller owns *ret. */
 CC_NODISCARD int legacy_open(const char *path, struct cc_err *err, struct legacy **ret);
+/* The same for an open file, which is taken also on failure; @path: for the line. */
+CC_NODISCARD int legacy_open_fd(int fd, const char *path, struct cc_err *err, struct legacy **ret);
 void legacy_free(struct legacy *l); /* NULL is a no-op */
 
 /* Next record, borrowed until legacy_free(); NULL: no more. */

@@ -10,6 +10,7 @@
 
 #include "codec.h"
 #include "format.h"
+#include "input.h"
 #include "trace.h"
 
 struct trace_reader {
@@ -149,68 +150,61 @@ static void index_sum(struct trace_reader *r)
 
 /* ---- open ---- */
 
-static int set_err(struct cc_err *err, int code, const char *path, const char *why)
-{
-	err->pos = -1;
-	snprintf(err->msg, sizeof(err->msg), "cannot read %s: %s", path, why);
-	return code;
-}
-
 static const char *head_wrong(const struct trace_head *h)
 {
 	if (memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)) != 0)
 		return "not a .criticast recording";
 	if (h->endian != TRACE_LITTLE)
 		return "recorded on a big-endian machine, which is not supported";
+	if (h->version > TRACE_VERSION)
+		return "made by a newer version of criticast, whose file format this one does not "
+		       "know";
 	if (h->version != TRACE_VERSION)
-		return "made by another version of criticast (file format not known)";
+		return "its file format is of no version that there was";
 	if (h->head_len < sizeof(*h) || h->head_len > TRACE_HEAD_MAX || h->abi == 0)
 		return "its head is damaged";
 	return NULL;
 }
 
-static int open_file(struct trace_reader *r, const char *path, struct cc_err *err)
+static int read_head(struct trace_reader *r, const char *path, struct cc_err *err)
 {
 	struct stat st;
 	struct trace_head h = { .pad = 0 };
 
-	/* not to wait for ever on a FIFO that nobody writes */
-	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (r->fd < 0 || fstat(r->fd, &st) < 0)
-		return set_err(err, -errno, path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return set_err(err, -EINVAL, path,
-			       S_ISDIR(st.st_mode) ? "it is a directory" : "not a regular file");
+	if (fstat(r->fd, &st) < 0)
+		return input_fail(err, -errno, path, strerror(errno));
 	r->file_len = r->info.file_bytes = (uint64_t)st.st_size;
 	ssize_t n = read_at(r->fd, &h, sizeof(h), 0);
 
 	if (n < 0)
-		return set_err(err, (int)n, path, strerror((int)-n));
+		return input_fail(err, (int)n, path, strerror((int)-n));
 	const char *wrong =
 		(size_t)n < sizeof(h) ? "too short for a criticast recording" : head_wrong(&h);
 
 	if (wrong)
-		return set_err(err, -EBADMSG, path, wrong);
+		return input_fail(err, -EBADMSG, path, wrong);
 	r->off = h.head_len;
 	r->info.abi = h.abi;
 	return 0;
 }
 
-int trace_reader_open(const char *path, struct cc_err *err, struct trace_reader **ret)
+int trace_reader_open_fd(int fd, const char *path, struct cc_err *err, struct trace_reader **ret)
 {
 	struct trace_reader *r = calloc(1, sizeof(*r));
 
-	if (!r)
-		return set_err(err, -ENOMEM, path, strerror(ENOMEM));
-	r->fd = -1;
-	int code = open_file(r, path, err);
+	if (!r) {
+		close(fd);
+		return input_fail(err, -ENOMEM, path, strerror(ENOMEM));
+	}
+	r->fd = fd;
+	int code = read_head(r, path, err);
 
 	if (!code && inflateInit(&r->zip) != Z_OK)
-		code = set_err(err, -ENOMEM, path, strerror(ENOMEM));
+		code = input_fail(err, -ENOMEM, path, strerror(ENOMEM));
 	if (!code) {
 		r->info.complete = index_read(r);
 		if (!r->info.complete && index_scan(r))
-			code = set_err(err, -ENOMEM, path, strerror(ENOMEM));
+			code = input_fail(err, -ENOMEM, path, strerror(ENOMEM));
 	}
 	if (code) {
 		trace_reader_free(r);
@@ -219,6 +213,13 @@ int trace_reader_open(const char *path, struct cc_err *err, struct trace_reader 
 	index_sum(r);
 	*ret = r;
 	return 0;
+}
+
+int trace_reader_open(const char *path, struct cc_err *err, struct trace_reader **ret)
+{
+	int fd, code = input_open(path, err, &fd);
+
+	return code ? code : trace_reader_open_fd(fd, path, err, ret);
 }
 
 void trace_reader_free(struct trace_reader *r)

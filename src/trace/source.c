@@ -2,7 +2,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "foreign.h"
+#include "format.h"
+#include "import.h"
+#include "input.h"
 #include "legacy.h"
 #include "note.h"
 #include "trace.h"
@@ -13,6 +19,7 @@ struct trace_source {
 	struct cc_source base;
 	struct trace_reader *reader; /* version 3 */
 	struct legacy *legacy;       /* or 1, 2: has its damage in the stream already */
+	struct import *import;       /* or of another tool: so has this */
 	bool damage_told;
 };
 
@@ -33,13 +40,17 @@ static int tell_damage(struct trace_source *s, cc_record_fn *fn, void *ctx)
 
 static int next_record(struct trace_source *s, const struct cc_rec **ret, size_t *len)
 {
+	int n = 1;
+
 	if (s->reader)
 		return trace_reader_next(s->reader, ret, len);
-	*ret = legacy_next(s->legacy);
-	if (!*ret)
-		return 0;
-	*len = (*ret)->size;
-	return 1;
+	if (s->import)
+		n = import_next(s->import, ret);
+	else
+		n = (*ret = legacy_next(s->legacy)) != NULL;
+	if (n == 1)
+		*len = (*ret)->size;
+	return n;
 }
 
 static int trace_source_poll(struct cc_source *base, int timeout_ms CC_UNUSED, cc_record_fn *fn,
@@ -77,6 +88,7 @@ static void trace_source_free(struct cc_source *base)
 
 	trace_reader_free(s->reader);
 	legacy_free(s->legacy);
+	import_free(s->import);
 	free(s);
 }
 
@@ -85,29 +97,32 @@ static const struct cc_source_ops trace_source_ops = {
 	.free = trace_source_free,
 };
 
-static bool is_legacy(const char *path)
+static int open_kind(struct trace_source *s, int fd, const char *path, struct cc_err *err)
 {
 	char head[64];
-	FILE *f = fopen(path, "re");
-	size_t len = f ? fread(head, 1, sizeof(head), f) : 0;
+	ssize_t n = pread(fd, head, sizeof(head), 0);
 
-	if (f)
-		fclose(f);
-	return legacy_is(head, len);
+	if (n >= 4 && !memcmp(head, TRACE_MAGIC, 4))
+		return trace_reader_open_fd(fd, path, err, &s->reader);
+	if (n > 0 && legacy_is(head, (size_t)n))
+		return legacy_open_fd(fd, path, err, &s->legacy);
+	return import_open(fd, path, err, &s->import);
 }
 
 int trace_source_new(const char *path, struct cc_err *err, struct cc_source **ret)
 {
+	const char *folder = foreign_folder(path);
 	struct trace_source *s = calloc(1, sizeof(*s));
+	int fd, code;
 
-	if (!s) {
-		*err = (struct cc_err){ -1, "out of memory" };
-		return -ENOMEM;
+	if (!s || folder) {
+		free(s);
+		return input_fail(err, folder ? -EBADMSG : -ENOMEM, path,
+				  folder ? folder : strerror(ENOMEM));
 	}
-	int code = trace_reader_open(path, err, &s->reader);
-
-	if (code == -EBADMSG && is_legacy(path))
-		code = legacy_open(path, err, &s->legacy);
+	code = input_open(path, err, &fd);
+	if (!code)
+		code = open_kind(s, fd, path, err);
 	if (code) {
 		free(s);
 		return code;
@@ -121,7 +136,9 @@ const char *trace_source_damage(const struct cc_source *base)
 {
 	const struct trace_source *s = (const struct trace_source *)base;
 
-	return s->reader ? trace_reader_damage(s->reader) : legacy_damage(s->legacy);
+	if (s->reader)
+		return trace_reader_damage(s->reader);
+	return s->legacy ? legacy_damage(s->legacy) : NULL;
 }
 
 const struct trace_info *trace_source_info(const struct cc_source *base)

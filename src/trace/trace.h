@@ -47,8 +47,12 @@ struct trace_info {   /* from the index; of a file without one, from its chunk h
 	bool complete;           /* was closed: has its index */
 };
 
-/* Returns 0; or -errno with a line in @err: -EBADMSG not a recording or another version. */
+/* Returns 0; or -errno with a line in @err: -EBADMSG not a recording or another version. @path: a
+ * file, a pipe or "-" for stdin, each may be gzip. */
 CC_NODISCARD int trace_reader_open(const char *path, struct cc_err *err, struct trace_reader **ret);
+/* The same for an open regular file, which is taken also on failure; @path: for the line. */
+CC_NODISCARD int trace_reader_open_fd(int fd, const char *path, struct cc_err *err,
+				      struct trace_reader **ret);
 void trace_reader_free(struct trace_reader *r); /* NULL is a no-op */
 const struct trace_info *trace_reader_info(const struct trace_reader *r);
 
@@ -65,15 +69,16 @@ const char *trace_reader_damage(const struct trace_reader *r);
 
 /* ---- as a source ---- */
 
-/* Opens @path: version 3, or the JSON lines of versions 1 and 2. A poll gives the records up to and
- * including the next TICK. What is wrong with the file is told by a NAME record (CC_NAME_NOTE) at
- * the end. Returns 0; or -errno with a line in @err. Free with cc_source_free(). */
+/* Opens @path ("-": stdin; gzip or not): version 3, the JSON lines of versions 1 and 2 (legacy.h),
+ * or a scheduler trace of another tool (import.h). A poll gives the records up to and including the
+ * next TICK. What is wrong with the file is told by a NAME record (CC_NAME_NOTE) at the end.
+ * Returns 0; or -errno with a line in @err. Free with cc_source_free(). */
 CC_NODISCARD int trace_source_new(const char *path, struct cc_err *err, struct cc_source **ret);
 
 /* What is wrong with the file of a source of trace_source_new(), NULL: nothing met so far. */
 const char *trace_source_damage(const struct cc_source *s);
 
-/* NULL for versions 1 and 2. */
+/* NULL for all but version 3. */
 const struct trace_info *trace_source_info(const struct cc_source *s);
 
 #endif

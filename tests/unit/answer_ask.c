@@ -28,6 +28,12 @@ static void run(struct trace *t)
 	cr_assert_eq(engine_finish(t->e), 0);
 }
 
+struct engine *trace_engine(struct trace *t)
+{
+	run(t);
+	return t->e;
+}
+
 /* Every level partitions the piece above it; the top one [lo, hi). */
 static void check_partition(const struct cc_piece *p, size_t cnt, cc_ns lo, cc_ns hi)
 {
@@ -64,7 +70,9 @@ static long unit(cc_ns t) { return (long)(((int64_t)t - BASE) / UNIT); }
 
 static void print_piece(FILE *f, const struct cc_piece *p, cc_ns end)
 {
-	if (p->cls != WAIT_TRANSIT)
+	if (p->goid)
+		fprintf(f, "g%llu:", (unsigned long long)p->goid);
+	else if (p->cls != WAIT_TRANSIT)
 		fprintf(f, "%d:", (int)(p->tid - TGID));
 	fputs(wait_class_json(p->cls), f);
 	if (p->by_request.kind != CC_REQID_NONE)

@@ -10,7 +10,7 @@
 #define FUTEX_COND_OP 0x189 /* FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME */
 #define EARLIEST (-900)
 
-static void put(struct trace *t, const void *rec, size_t len)
+void trace_put(struct trace *t, const void *rec, size_t len)
 {
 	struct cc_rec *copy = malloc(len);
 
@@ -20,7 +20,7 @@ static void put(struct trace *t, const void *rec, size_t len)
 	copy->size = (uint16_t)len;
 	t->recs->rec[t->recs->cnt++] = copy;
 }
-#define PUT(t, rec) put((t), &(rec), sizeof(rec))
+#define PUT(t, rec) trace_put((t), &(rec), sizeof(rec))
 
 struct trace trace_new(void)
 {

@@ -44,6 +44,8 @@ struct trace {
 
 struct trace trace_new(void);
 void trace_done(struct trace *t);
+/* Any record; its size is filled in. */
+void trace_put(struct trace *t, const void *rec, size_t len);
 
 /* States at attach: on the CPU since, off since. */
 void trace_on(struct trace *t, int tid, int since);
@@ -98,6 +100,9 @@ void assert_walk(struct trace *t, int tid, int lo, int hi, const char *want);
 void assert_walk_keep(struct trace *t, int tid, int lo, int hi, const char *want);
 void assert_path(struct trace *t, int id, const char *want);
 void assert_path_keep(struct trace *t, int id, const char *want);
+
+/* The engine, with all records taken in. */
+struct engine *trace_engine(struct trace *t);
 
 /* First piece of that class in a request's path, or in a walk (static until the next call). */
 const struct cc_piece *trace_piece(struct trace *t, int id, enum wait_class cls);

@@ -46,9 +46,9 @@ static inline struct snap_piece fixture_piece(const struct snap_fixture *f, unsi
 
 static inline void fixture_pieces(struct snap_fixture *f)
 {
-	struct snap_task nginx = { 4245, 4242, fx(f, "nginx") };
-	struct snap_task worker = { 4249, 4242, fx(f, "worker") };
-	struct snap_task disk = { 33, 33, fx(f, "kworker/1:2") };
+	struct snap_task nginx = { 4245, 4242, fx(f, "nginx"), 0 };
+	struct snap_task worker = { 4249, 4242, fx(f, "worker"), 0 };
+	struct snap_task disk = { 33, 33, fx(f, "kworker/1:2"), 0 };
 	struct snap_piece *p = f->p;
 
 	p[0] = fixture_piece(f, 0, 2100, 0, WAIT_CPU, nginx);

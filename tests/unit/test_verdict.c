@@ -117,7 +117,7 @@ Test(verdict, each_kind)
 			 "runq 100.0 of 100.0 ms (100%): runnable, no CPU was free for it");
 	p->p.occupant_tid = 911;
 	p->p.occupant_ns = CC_MS(58);
-	p->occupant = (struct snap_task){ 911, 911, fx(f, "backup") };
+	p->occupant = (struct snap_task){ 911, 911, fx(f, "backup"), 0 };
 	cr_expect_str_eq(verdict(f), "runq 100.0 of 100.0 ms (100%): behind backup/911, which had "
 				     "that CPU for 58.0 of it");
 	p = only(f, WAIT_HOL);

@@ -31,7 +31,7 @@ static cc_str str(struct build *b, const char *text)
 
 static struct snap_task task(struct build *b, uint32_t tid, const char *comm)
 {
-	return (struct snap_task){ tid, 4242, str(b, comm) };
+	return (struct snap_task){ tid, 4242, str(b, comm), 0 };
 }
 
 /* ---- stacks ---- */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Goroutines as tasks: whose time it was, on a thread, in the Go run queue, in a wait. */
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "go_trace.h"
+
+TestSuite(go_walk, .timeout = 20);
+
+/* Request R, received at @recv by the goroutine on T0, answered at @sent by the one on @sender. */
+static void request(struct trace *t, int recv, int sent, int sender)
+{
+	trace_request(t, R, recv, recv, T0, sent, sender);
+}
+
+Test(go_walk, threads_named_by_the_socket_become_goroutines)
+{
+	struct trace t = go_trace(12);
+
+	go_got(&t, 1, T0, 0);
+	GO_WAITS(&t, WAIT_SLEEP, 1, T0, 3, NEVER, NOBODY, 5, T1, 0);
+	go_got(&t, 2, T0, 4); /* T0 runs another one meanwhile, for nobody */
+	request(&t, 1, 9, T1);
+	assert_path(&t, R, "g1:cpu[1,3) g1:sleep[3,5) g1:cpu[5,9)");
+}
+
+Test(go_walk, a_wait_is_the_time_of_who_ended_it)
+{
+	struct trace t = go_trace(12);
+
+	go_got(&t, 1, T0, 0);
+	go_got(&t, 2, T1, 0);
+	GO_WAITS(&t, WAIT_CHAN, 1, T0, 3, 5, 2, 6, T0, CH_A);
+	request(&t, 1, 9, T0);
+	assert_path(&t, R, "g1:cpu[1,3) g2:cpu[3,5) g1:runq[5,6) g1:cpu[6,9)");
+}
+
+Test(go_walk, the_go_run_queue_is_told_apart)
+{
+	struct trace t = go_trace(12);
+	const struct cc_piece *p;
+	char name[32];
+
+	go_got(&t, 1, T0, 0);
+	go_got(&t, 2, T1, 0);
+	GO_WAITS(&t, WAIT_CHAN, 1, T0, 3, 5, 2, 6, T0, CH_A);
+	request(&t, 1, 9, T0);
+	p = trace_piece(&t, R, WAIT_RUNQ);
+	engine_resource_name(trace_engine(&t), p->resource, name, sizeof(name));
+	cr_expect_str_eq(name, "Go run queue");
+	cr_expect_eq(p->goid, 1);
+	trace_done(&t);
+}
+
+Test(go_walk, on_a_thread_it_is_the_threads_time)
+{
+	struct trace t = go_trace(20);
+	const struct cc_piece *p;
+
+	go_got(&t, 1, T0, 0);
+	trace_episode_cpu(&t, T0, 3, 5, 1);                         /* the kernel's run queue */
+	trace_irq_wait(&t, T0, NR_FSYNC, 7, 11, CC_CTX_HARDIRQ, 0); /* a blocking call */
+	request(&t, 1, 14, T0);
+	assert_path_keep(&t, R,
+			 "g1:cpu[1,3) g1:runq[3,5) g1:cpu[5,7) g1:disk_fsync[7,11) "
+			 "g1:cpu[11,14)");
+	p = trace_piece(&t, R, WAIT_FSYNC);
+	cr_expect_eq(p->on_tid, TID(T0));
+	cr_expect_neq(p->tid, TID(T0));
+	p = trace_piece(&t, R, WAIT_RUNQ);
+	cr_expect_eq(p->resource, 0, "the kernel's queue, not Go's");
+	trace_done(&t);
+}
+
+Test(go_walk, preempted_it_queues)
+{
+	struct trace t = go_trace(12);
+
+	go_got(&t, 1, T0, 0);
+	GO_WAITS(&t, WAIT_SLEEP, 2, T1, 1, NEVER, NOBODY, 4, T0, 0); /* takes T0 */
+	go_got(&t, 1, T1, 6);
+	request(&t, 1, 9, T1);
+	assert_path(&t, R, "g1:cpu[1,4) g1:runq[4,6) g1:cpu[6,9)");
+}
+
+Test(go_walk, identity_alone_does_not_know_waits)
+{
+	struct trace t = go_trace(12);
+	const struct cc_piece *p;
+
+	go_got(&t, 1, T0, 0);
+	go_left(&t, 1, T0, 4);
+	go_got(&t, 1, T1, 6);
+	request(&t, 1, 9, T1);
+	assert_path_keep(&t, R, "g1:cpu[1,4) g1:unknown[4,6) g1:cpu[6,9)");
+	p = trace_piece(&t, R, WAIT_UNKNOWN);
+	cr_expect(p->evidence & CC_EV_BIT(GO_OFF));
+	cr_expect_eq(p->confidence, 0);
+	trace_done(&t);
+}
+
+Test(go_walk, off_its_thread_and_not_heard_of_again)
+{
+	struct trace t = go_trace(12);
+
+	go_got(&t, 1, T0, 0);
+	GO_WAITS(&t, WAIT_SLEEP, 2, T1, 1, NEVER, NOBODY, 4, T0, 0); /* takes T0 */
+	trace_put_req(&t, ({
+		struct cc_rec_req q = trace_req(R, 1, 1, T0, 0, T0);
+		q.h.kind = CC_REC_OPEN_REQ;
+		q.h.ts = AT(9);
+		q.first_send = q.last_send = q.send_tid = q.send_cnt = 0;
+		q;
+	}));
+	go_tick(&t, 9);
+	assert_path_keep(&t, R, "g1:cpu[1,4) g1:unknown[4,12)");
+	trace_done(&t);
+}
+
+Test(go_walk, parked_and_told_so)
+{
+	struct trace t = go_trace(12);
+	const struct cc_piece *p;
+	struct cc_rec_req q = trace_req(R, 1, 1, T0, 0, T0);
+
+	q.h.kind = CC_REC_OPEN_REQ;
+	q.h.ts = AT(9);
+	q.first_send = q.last_send = q.send_tid = q.send_cnt = 0;
+	go_got(&t, 1, T0, 0);
+	go_parked(&t, 1, WAIT_MUTEX, T0, 4, MU, 9);
+	trace_put_req(&t, q);
+	go_tick(&t, 9);
+	assert_path_keep(&t, R, "g1:cpu[1,4) g1:mutex[4,12)");
+	p = trace_piece(&t, R, WAIT_MUTEX);
+	cr_expect(p->flags & CC_PC_OPEN);
+	trace_done(&t);
+}
+
+Test(go_walk, a_network_wait_is_the_pollers)
+{
+	struct trace t = go_trace(20);
+	const struct cc_piece *p;
+
+	go_got(&t, 1, T0, 0);
+	trace_upstream(&t, R, T0, 3, 9);
+	go_io(&t, 1, T0, 4, 8, T0, 0x300 + R);
+	go_io(&t, 1, T0, 10, 12, T0, SOCKET(R));
+	request(&t, 1, 14, T0);
+	assert_path_keep(
+		&t, R,
+		"g1:cpu[1,4) g1:upstream[4,8) g1:cpu[8,10) g1:net_send[10,12) g1:cpu[12,14)");
+	p = trace_piece(&t, R, WAIT_UPSTREAM);
+	cr_expect_eq(p->waker_kind, CC_WAKER_NETPOLL);
+	cr_expect_geq(p->confidence, 90);
+	trace_done(&t);
+}
+
+Test(go_walk, a_sleep_is_its_timers)
+{
+	struct trace t = go_trace(12);
+	const struct cc_piece *p;
+
+	go_got(&t, 1, T0, 0);
+	GO_WAITS(&t, WAIT_SLEEP, 1, T0, 3, NEVER, NOBODY, 5, T0, 0);
+	request(&t, 1, 9, T0);
+	p = trace_piece(&t, R, WAIT_SLEEP);
+	cr_expect_eq(p->waker_kind, CC_WAKER_TIMER);
+	cr_expect_eq(p->ended, CC_ENDED_TIMEOUT);
+	trace_done(&t);
+}
+
+Test(go_walk, a_mutex_is_cut_at_each_release)
+{
+	struct trace t = go_trace(20);
+	const struct cc_piece *p;
+
+	go_got(&t, 1, T0, 0);
+	go_got(&t, 2, T1, 0);
+	go_got(&t, 3, T2, 0);
+	GO_WAITS(&t, WAIT_MUTEX, 3, T2, 2, 6, 2, 7, T2, MU);   /* g2 releases at 6 */
+	GO_WAITS(&t, WAIT_MUTEX, 1, T0, 3, 10, 3, 11, T0, MU); /* g3 at 10 */
+	request(&t, 1, 14, T0);
+	assert_path_keep(&t, R,
+			 "g1:cpu[1,3) g2:cpu[3,6) g3:lock_handoff[6,7) g3:cpu[7,10) g1:runq[10,11) "
+			 "g1:cpu[11,14)");
+	p = trace_piece(&t, R, WAIT_MUTEX);
+	cr_expect(p->holder_tid && p->holder_tid != p->tid);
+	trace_done(&t);
+}
+
+Test(go_walk, a_new_goroutine_queues_first)
+{
+	struct trace t = go_trace(20);
+
+	go_got(&t, 1, T0, 0);
+	go_born(&t, 5, 1, 3, 5, T1);
+	GO_WAITS(&t, WAIT_SEMA, 1, T0, 4, 8, 5, 9, T0, 0); /* a join */
+	request(&t, 1, 12, T0);
+	assert_path(&t, R, "g1:cpu[1,4) g5:runq[4,5) g5:cpu[5,8) g1:runq[8,9) g1:cpu[9,12)");
+}
+
+Test(go_walk, gc_is_gc)
+{
+	struct trace t = go_trace(12);
+
+	go_got(&t, 1, T0, 0);
+	GO_WAITS(&t, WAIT_GC, 1, T0, 3, NEVER, NOBODY, 5, T0, 0);
+	request(&t, 1, 9, T0);
+	assert_path(&t, R, "g1:cpu[1,3) g1:gc[3,5) g1:cpu[5,9)");
+}
+
+Test(go_walk, rings_come_in_any_order)
+{
+	struct trace t = go_trace(20);
+
+	/* answer_trace sorts by time: a REQ long before what it names needs a queue */
+	request(&t, 1, 9, T1);
+	GO_WAITS(&t, WAIT_SLEEP, 1, T0, 3, NEVER, NOBODY, 5, T1, 0);
+	go_got(&t, 1, T0, 0);
+	assert_path(&t, R, "g1:cpu[1,3) g1:sleep[3,5) g1:cpu[5,9)");
+}
+
+Test(go_walk, a_lost_wait_is_unknown)
+{
+	struct trace t = go_trace(20);
+	struct cc_rec_go_episode r = {
+		.h = { .kind = CC_REC_GO_EPISODE, .ts = AT(8) },
+		.goid = 1,
+		.tgid = TGID,
+		.tid = TID(T0),
+		.out = AT(6),
+		.wait_class = WAIT_SLEEP,
+		.in_tid = TID(T0),
+		.lost = CC_LOST(1, 2 * UNIT),
+		.seq = 9,
+	};
+
+	go_got(&t, 1, T0, 0);
+	trace_put(&t, &r, sizeof(r));
+	request(&t, 1, 12, T0);
+	assert_path(&t, R, "g1:cpu[1,4) g1:unknown[4,6) g1:sleep[6,8) g1:cpu[8,12)");
+}
+
+Test(go_walk, hostile_thread_numbers_are_no_goroutines)
+{
+	struct trace t = go_trace(12);
+	struct cc_rec_task r = { .h = { .kind = CC_REC_TASK, .aux = CC_TASK_EXEC, .ts = AT(3) },
+				 .tid = TID(T0),
+				 .old_tid = 0x80000001u,
+				 .tgid = TGID };
+
+	go_got(&t, 1, T0, 0);
+	r.h.size = sizeof(r);
+	cr_assert_eq(engine_feed(trace_engine(&t), &r.h, sizeof(r)), -EINVAL);
+	trace_done(&t);
+}
