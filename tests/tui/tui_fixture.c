@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The terminal UI on snapshots made by hand, for tests through a real terminal.
- * usage: tui_fixture [--replay] [--later MS [--same]] [--how FLAGS] [--ascii] [--theme T]
+ * usage: tui_fixture [--replay] [--later MS [--same] [--noise]] [--how FLAGS] [--ascii] [--theme T]
  *	--later MS  a new snapshot every MS, each other than the last
  *	--same      with --later: always the same
+ *	--noise     with --later: somebody writes to stderr each time
  *	--how N     SNAP_* of the first snapshot, as a number
  * Closes with one line on stdout: "fixture: rc <tui_run's result>, <n> commands, last <what>". */
 #include <errno.h>
@@ -22,7 +23,7 @@ struct feed {
 	struct mailbox box;
 	int event_fd;
 	int later_ms;
-	bool same;
+	bool same, noise;
 	unsigned int how;
 	atomic_bool stop;
 	unsigned int cmd_cnt;
@@ -42,6 +43,8 @@ static void *feeder(void *ctx)
 	struct feed *f = ctx;
 	for (unsigned int n = 1; !atomic_load(&f->stop); n++) {
 		poll(NULL, 0, f->later_ms);
+		if (f->noise)
+			fputs("a library complains\n", stderr);
 		publish(f, f->how ^ (n & 1 && !f->same ? (unsigned int)SNAP_LATER : 0u));
 	}
 	return NULL;
@@ -82,6 +85,8 @@ int main(int argc, char **argv)
 			o.ascii = true;
 		else if (!strcmp(argv[i], "--same"))
 			f.same = true;
+		else if (!strcmp(argv[i], "--noise"))
+			f.noise = true;
 		else if (!strcmp(argv[i], "--later"))
 			f.later_ms = atoi(value), i++;
 		else if (!strcmp(argv[i], "--how"))
