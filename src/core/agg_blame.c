@@ -102,7 +102,7 @@ static int add_request(struct matrix *m, const struct cc_request *r)
 
 		if (!row)
 			return -ENOMEM;
-		row->total_ns += piece_ns(&r->path[it.leaf]);
+		row->total_ns += piece_ns(&r->path[it.leaf]) * request_weight(r);
 	}
 	return 0;
 }

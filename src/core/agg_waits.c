@@ -22,14 +22,14 @@ struct row {
 	uint8_t cls;
 	struct majority col[COL_CNT];
 	cc_ns total;
-	double conf_sum; /* confidence x ns */
-	uint32_t requests;
-	uint32_t sum; /* its latest in sums[] */
+	double conf_sum;         /* confidence x ns */
+	uint32_t requests, sums; /* sums: in sums[], one for each request seen */
+	uint32_t sum;            /* its latest there */
 	const struct cc_request *last;
 };
 
 struct sum { /* of one request in one row */
-	uint32_t row;
+	uint32_t row, weight;
 	cc_ns ns;
 };
 
@@ -98,10 +98,13 @@ static int add(struct table *t, const struct cc_request *r, const struct cc_piec
 			return -ENOMEM;
 		row->last = r;
 		row->sum = t->sums.cnt;
-		row->requests++;
-		t->sums.p[t->sums.cnt++] = (struct sum){ .row = (uint32_t)(row - t->rows.p) };
+		row->requests += request_weight(r);
+		row->sums++;
+		t->sums.p[t->sums.cnt++] = (struct sum){ .row = (uint32_t)(row - t->rows.p),
+							 .weight = request_weight(r) };
 	}
 	t->sums.p[row->sum].ns += ns;
+	ns *= request_weight(r);
 	row->total += ns;
 	row->conf_sum += (double)ns * p.confidence;
 	for (unsigned int c = 0; c < COL_CNT; c++) {
@@ -120,8 +123,8 @@ static int add(struct table *t, const struct cc_request *r, const struct cc_piec
 	return 0;
 }
 
-static int prove(struct table *t, const struct cc_request *r CC_UNUSED,
-		 const struct cc_piece *piece, cc_ns ns)
+static int prove(struct table *t, const struct cc_request *r, const struct cc_piece *piece,
+		 cc_ns ns)
 {
 	struct cc_piece p = seen_as(t, piece);
 	struct row *row = row_of(t, &p);
@@ -130,7 +133,7 @@ static int prove(struct table *t, const struct cc_request *r CC_UNUSED,
 		return -ENOMEM;
 	for (unsigned int c = 0; c < COL_CNT; c++) {
 		if (column(t->n, c, &p) == row->col[c].value)
-			row->col[c].agree += ns;
+			row->col[c].agree += ns * request_weight(r);
 	}
 	return 0;
 }
@@ -182,6 +185,16 @@ static cc_str agreed(const struct row *row, unsigned int col)
 	return row->col[col].agree > row->total / 2 ? row->col[col].value : 0;
 }
 
+/* The @rank-th shortest, from 1, of those that the sums stand for. */
+static cc_ns sum_at_rank(const struct sum *sums, uint64_t rank)
+{
+	uint64_t seen = sums->weight;
+
+	while (seen < rank)
+		seen += (++sums)->weight;
+	return sums->ns;
+}
+
 static void fill_rows(struct table *t, cc_ns latency, struct snap_wait *out)
 {
 	uint32_t at = 0;
@@ -190,9 +203,8 @@ static void fill_rows(struct table *t, cc_ns latency, struct snap_wait *out)
 	for (uint32_t i = 0; i < t->rows.cnt; i++) {
 		const struct row *row = &t->rows.p[i];
 		const struct sum *sums = &t->sums.p[at];
-		uint32_t n = row->requests;
 
-		at += n;
+		at += row->sums;
 		out[i] = (struct snap_wait){
 			.cls = row->cls,
 			.site = agreed(row, COL_SITE),
@@ -200,9 +212,9 @@ static void fill_rows(struct table *t, cc_ns latency, struct snap_wait *out)
 			.waker = agreed(row, COL_WAKER),
 			.holder = agreed(row, COL_HOLDER),
 			.total_ns = row->total,
-			.p50_ns = sums[(n + 1) / 2 - 1].ns,
-			.p99_ns = sums[(99 * (uint64_t)n + 99) / 100 - 1].ns,
-			.requests = n,
+			.p50_ns = sum_at_rank(sums, (row->requests + 1) / 2),
+			.p99_ns = sum_at_rank(sums, (99 * (uint64_t)row->requests + 99) / 100),
+			.requests = row->requests,
 			.share = latency ? (double)row->total / (double)latency : 0,
 			.confidence =
 				row->total ? (uint8_t)(row->conf_sum / (double)row->total) : 0,
@@ -221,7 +233,7 @@ int agg_waits(const struct cc_request *const *r, size_t cnt, const struct agg_wa
 	int err = 0;
 
 	for (size_t i = 0; i < cnt && !err; i++) {
-		latency += request_latency(r[i]);
+		latency += request_latency(r[i]) * request_weight(r[i]);
 		err = each_piece(&t, r[i], add);
 	}
 	for (size_t i = 0; i < cnt && !err; i++)

@@ -37,7 +37,7 @@ static int by_latency(const void *pa, const void *pb)
 
 int agg_sort(const struct cc_request *const *r, size_t cnt, struct agg_sorted *ret)
 {
-	struct agg_sorted s = { malloc((cnt + 1) * sizeof(*s.r)), 0 };
+	struct agg_sorted s = { .r = malloc((cnt + 1) * sizeof(*s.r)) };
 	struct by_latency *keys = malloc((cnt + 1) * sizeof(*keys));
 
 	if (!s.r || !keys) {
@@ -51,9 +51,12 @@ int agg_sort(const struct cc_request *const *r, size_t cnt, struct agg_sorted *r
 				(struct by_latency){ request_latency(r[i]), r[i]->end, r[i] };
 	}
 	qsort(keys, s.cnt, sizeof(*keys), by_latency);
-	for (size_t i = 0; i < s.cnt; i++)
+	for (size_t i = 0; i < s.cnt; i++) {
 		s.r[i] = keys[i].r;
+		s.weight += request_weight(s.r[i]);
+	}
 	free(keys);
+	s.p95 = agg_percentile(&s, 950);
 	*ret = s;
 	return 0;
 }
@@ -64,24 +67,36 @@ void agg_sorted_done(struct agg_sorted *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static size_t rank_of(size_t cnt, unsigned int permille) /* from 0; @cnt > 0 */
+static uint64_t rank_of(uint64_t cnt, unsigned int permille) /* from 0; @cnt > 0 */
 {
-	size_t up = (cnt * permille + 999) / 1000;
+	uint64_t up = (cnt * permille + 999) / 1000;
 
 	return up ? up - 1 : 0;
 }
 
+/* Index of the one that has rank @rank among those that they stand for. */
+static size_t at_rank(const struct agg_sorted *s, uint64_t rank)
+{
+	uint64_t seen = 0;
+
+	for (size_t i = 0; i < s->cnt; i++) {
+		seen += request_weight(s->r[i]);
+		if (seen > rank)
+			return i;
+	}
+	return s->cnt ? s->cnt - 1 : 0;
+}
+
 cc_ns agg_percentile(const struct agg_sorted *s, unsigned int permille)
 {
-	return s->cnt ? request_latency(s->r[rank_of(s->cnt, permille)]) : 0;
+	return s->cnt ? request_latency(s->r[at_rank(s, rank_of(s->weight, permille))]) : 0;
 }
 
 struct agg_range agg_slow(const struct agg_sorted *s)
 {
-	cc_ns p95 = agg_percentile(s, 950);
 	struct agg_range ret = { s->cnt, s->cnt };
 
-	while (ret.from > 0 && request_latency(s->r[ret.from - 1]) >= p95)
+	while (ret.from > 0 && request_latency(s->r[ret.from - 1]) >= s->p95)
 		ret.from--;
 	return ret;
 }
@@ -90,7 +105,8 @@ struct agg_range agg_typical(const struct agg_sorted *s)
 {
 	if (!s->cnt)
 		return (struct agg_range){ 0, 0 };
-	return (struct agg_range){ rank_of(s->cnt, 400), rank_of(s->cnt, 600) + 1 };
+	return (struct agg_range){ at_rank(s, rank_of(s->weight, 400)),
+				   at_rank(s, rank_of(s->weight, 600)) + 1 };
 }
 
 void agg_mix(const struct agg_sorted *s, struct agg_range range, cc_ns ret[9])
@@ -98,23 +114,25 @@ void agg_mix(const struct agg_sorted *s, struct agg_range range, cc_ns ret[9])
 	static const char groups[] = WAIT_GROUPS;
 
 	memset(ret, 0, 9 * sizeof(*ret));
-	for (size_t i = range.from; i < range.to; i++) {
-		for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
-			const char *g = strchr(groups, wait_class_letter(c));
+	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
+		const char *g = strchr(groups, wait_class_letter(c));
 
-			if (g && *g)
-				ret[g - groups] += request_found(s->r[i])->class_ns[c];
-		}
+		for (size_t i = range.from; g && *g && i < range.to; i++)
+			ret[g - groups] +=
+				request_found(s->r[i])->class_ns[c] * request_weight(s->r[i]);
 	}
 }
 
 static cc_ns mean_class_ns(const struct agg_sorted *s, struct agg_range range, unsigned int cls)
 {
 	cc_ns sum = 0;
+	uint64_t cnt = 0;
 
-	for (size_t i = range.from; i < range.to; i++)
-		sum += request_found(s->r[i])->class_ns[cls];
-	return range.to > range.from ? sum / (range.to - range.from) : 0;
+	for (size_t i = range.from; i < range.to; i++) {
+		sum += request_found(s->r[i])->class_ns[cls] * request_weight(s->r[i]);
+		cnt += request_weight(s->r[i]);
+	}
+	return cnt ? sum / cnt : 0;
 }
 
 static int by_difference(const void *pa, const void *pb)
@@ -147,46 +165,16 @@ uint32_t agg_slow_typical(const struct agg_sorted *s, struct snap_slow_typical *
 	return cnt;
 }
 
-/* ---- over time ---- */
-
-int agg_p99_line(const struct agg_sorted *s, cc_ns lo, cc_ns hi, unsigned int slices, cc_ns *ret)
-{
-	uint32_t *cnt = calloc(2 * (size_t)slices, sizeof(*cnt));
-	cc_ns width = (hi - lo + slices - 1) / slices;
-
-	if (!cnt)
-		return -ENOMEM;
-	uint32_t *seen = cnt + slices;
-
-	memset(ret, 0, slices * sizeof(*ret));
-	/* the requests come by latency: the one of rank p99 in its slice is its p99 */
-	for (int pass = 0; pass < 2 && width; pass++) {
-		for (size_t i = 0; i < s->cnt; i++) {
-			cc_ns end = s->r[i]->end;
-
-			if (end < lo || end > hi)
-				continue;
-			size_t slice = CC_MIN((end - lo) / width, slices - 1);
-
-			if (pass == 0)
-				cnt[slice]++;
-			else if (seen[slice]++ == rank_of(cnt[slice], 990))
-				ret[slice] = request_latency(s->r[i]);
-		}
-	}
-	free(cnt);
-	return 0;
-}
-
 void agg_conf_share(const struct cc_request *const *r, size_t cnt, double ret[3])
 {
-	size_t n[3] = { 0 };
+	uint64_t n[3] = { 0 }, all = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
 		char letter = confidence_letter(r[i]->confidence);
 
-		n[letter == 'H' ? 0 : letter == 'M' ? 1 : 2]++;
+		n[letter == 'H' ? 0 : letter == 'M' ? 1 : 2] += request_weight(r[i]);
+		all += request_weight(r[i]);
 	}
 	for (int i = 0; i < 3; i++)
-		ret[i] = cnt ? (double)n[i] / (double)cnt : 0;
+		ret[i] = all ? (double)n[i] / (double)all : 0;
 }

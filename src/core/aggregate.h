@@ -3,7 +3,8 @@
  * aggregate: many requests to rows: percentiles, waits, blame, slow versus typical. Names are
  * numbers (of a string pool) that come from the caller's callbacks, 0 for "none".
  *
- * Percentiles are by nearest rank. Streams (CC_RQ_STREAM) are in none of them.
+ * Percentiles are by nearest rank. Streams (CC_RQ_STREAM) are in none of them. A request counts as
+ * many as its weight says.
  */
 #ifndef CC_AGGREGATE_H
 #define CC_AGGREGATE_H
@@ -27,6 +28,8 @@ struct agg_names {
 struct agg_sorted { /* all but streams, by latency, the shortest first; ties by end, id */
 	const struct cc_request **r;
 	size_t cnt;
+	uint64_t weight; /* requests that they stand for: ranks are of these */
+	cc_ns p95;       /* from here on a request is slow; the caller may know it better */
 };
 CC_NODISCARD int agg_sort(const struct cc_request *const *r, size_t cnt, struct agg_sorted *ret);
 void agg_sorted_done(struct agg_sorted *s);
@@ -49,10 +52,6 @@ void agg_mix(const struct agg_sorted *s, struct agg_range range, cc_ns ret[9]);
 /* Class by class, mean ns per request; what slow requests have most more of comes first. Writes at
  * most WAIT_CLASS_CNT rows, returns how many. */
 uint32_t agg_slow_typical(const struct agg_sorted *s, struct snap_slow_typical *ret);
-
-/* p99 of the requests that ended in each of @slices equal parts of [lo, hi); 0: none did. */
-CC_NODISCARD int agg_p99_line(const struct agg_sorted *s, cc_ns lo, cc_ns hi, unsigned int slices,
-			      cc_ns *ret);
 
 /* Share of H, M, L. */
 void agg_conf_share(const struct cc_request *const *r, size_t cnt, double ret[3]);

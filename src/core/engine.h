@@ -66,8 +66,23 @@ struct engine_stats {
 };
 const struct engine_stats *engine_stats(const struct engine *e);
 
-/* Requests kept, in order of end time; borrowed until the next feed. */
+/* Requests that are shown, in order of end time; borrowed until the next feed. With
+ * opts.paths_per_s they are the slowest, those going on, and a sample of the others: see weight. */
 const struct cc_request *const *engine_requests(const struct engine *e, size_t *ret_cnt);
+/* The request with this id, shown or not; NULL: not known, or forgotten. */
+const struct cc_request *engine_request(const struct engine *e, struct cc_reqid id);
+
+/* What is known of a connection, also when its requests were forgotten. */
+struct engine_conn {
+	uint16_t local_port;
+	uint32_t tid; /* that received its last request; 0: none */
+};
+bool engine_conn(const struct engine *e, uint64_t cookie, struct engine_conn *ret);
+
+/* Latencies of all finished requests, and the ends of streams among them, by time. */
+struct latencies;
+const struct latencies *engine_latencies(const struct engine *e);
+const cc_ns *engine_streams(const struct engine *e, size_t *ret_cnt);
 
 /* The names and facts below are borrowed until the next feed; NULL: not known. */
 struct engine_task {

@@ -13,6 +13,30 @@ const struct cc_request *const *engine_requests(const struct engine *e, size_t *
 	return e->sorted.p;
 }
 
+const struct cc_request *engine_request(const struct engine *e, struct cc_reqid id)
+{
+	const struct req *r = requests_find(&e->reqs, id);
+
+	return r && (r->told || r->open) ? &r->pub : NULL;
+}
+
+bool engine_conn(const struct engine *e, uint64_t cookie, struct engine_conn *ret)
+{
+	const struct sock *s = requests_sock(&e->reqs, cookie);
+
+	if (s)
+		*ret = (struct engine_conn){ s->local_port, s->tid };
+	return s != NULL;
+}
+
+const struct latencies *engine_latencies(const struct engine *e) { return &e->reqs.lat; }
+
+const cc_ns *engine_streams(const struct engine *e, size_t *ret_cnt)
+{
+	*ret_cnt = e->reqs.streams.cnt;
+	return e->reqs.streams.p;
+}
+
 static void tell_task(const struct engine *e, const struct task *t, struct engine_task *ret)
 {
 	const struct go_state *g = task_is_go(t) ? task_go(&e->tasks, t) : NULL;

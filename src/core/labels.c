@@ -9,30 +9,11 @@
 #include "go_task.h"
 #include "snap_text.h"
 
-static uint64_t reqid_key(struct cc_reqid id)
-{
-	return map_mix2(id.id, (uint64_t)id.kind << 32 | id.ordinal);
-}
-
-/* Two ids may have one key: the later one is found at the next free. */
-static void index_request(struct labels *n, uint32_t idx)
-{
-	uint64_t key = reqid_key(n->reqs[idx]->id);
-	uint32_t at;
-
-	while ((at = map_get(&n->requests, key)) &&
-	       !cc_reqid_eq(n->reqs[at - 1]->id, n->reqs[idx]->id))
-		key++;
-	if (map_put(&n->mem, &n->requests, key, idx + 1)) /* told again: the last one counts */
-		n->err = -ENOMEM;
-}
-
 void labels_init(struct labels *n, const struct engine *e)
 {
 	memset(n, 0, sizeof(*n));
 	n->e = e;
 	strpool_init(&n->pool);
-	n->reqs = engine_requests(e, &n->req_cnt);
 }
 
 void labels_done(struct labels *n)
@@ -42,28 +23,12 @@ void labels_done(struct labels *n)
 	map_done(&n->mem, &n->resources);
 	map_done(&n->mem, &n->comms);
 	map_done(&n->mem, &n->tasks);
-	map_done(&n->mem, &n->requests);
 	map_done(&n->mem, &n->stack_idx);
 	vec_done(&n->mem, &n->stacks);
 	vec_done(&n->mem, &n->frames);
 }
 
 int labels_err(const struct labels *n) { return n->err ? n->err : n->pool.err; }
-
-const struct cc_request *labels_request(struct labels *n, struct cc_reqid id)
-{
-	uint32_t at;
-
-	if (id.kind == CC_REQID_NONE)
-		return NULL;
-	for (; n->indexed < n->req_cnt && !n->err; n->indexed++) /* all, when the first is asked */
-		index_request(n, (uint32_t)n->indexed);
-	for (uint64_t key = reqid_key(id); (at = map_get(&n->requests, key)); key++) {
-		if (cc_reqid_eq(n->reqs[at - 1]->id, id))
-			return n->reqs[at - 1];
-	}
-	return NULL;
-}
 
 static cc_str keep(struct labels *n, struct map *m, uint64_t key, cc_str name)
 {
@@ -183,18 +148,21 @@ cc_str labels_reqid(struct labels *n, struct cc_reqid id)
 
 cc_str labels_kind(struct labels *n, struct cc_reqid id)
 {
-	const struct cc_request *r = labels_request(n, id);
+	const struct cc_request *r = engine_request(n->e, id);
+	struct engine_conn conn = { 0 };
+	cc_str comm;
 
-	if (!r)
+	if (r)
+		conn = (struct engine_conn){ r->rec.local_port, r->tid };
+	else if (id.kind != CC_REQID_SOCK || !engine_conn(n->e, id.id, &conn) || !conn.tid)
 		return strpool_addf(&n->pool, "another request");
-	cc_str comm = comm_of(n, r->tid, r->end);
-
-	if (!comm)
+	comm = comm_of(n, conn.tid, r ? r->end : 0);
+	if (!comm && r)
 		comm = strpool_add(&n->pool, r->rec.comm, sizeof(r->rec.comm));
 	const char *name = comm ? strpool_str(&n->pool, comm) : "request";
 
-	if (r->rec.local_port)
-		return strpool_addf(&n->pool, "%.60s:%u", name, r->rec.local_port);
+	if (conn.local_port)
+		return strpool_addf(&n->pool, "%.60s:%u", name, conn.local_port);
 	return strpool_addf(&n->pool, "%.60s", name);
 }
 

@@ -18,9 +18,6 @@ struct labels {
 	struct map comms;     /* tid and start time -> 1 + cc_str */
 	struct map tasks;     /* the same -> 1 + cc_str "comm/tid" */
 	struct map stack_idx; /* key -> 2 + index in stacks[], 1: not known */
-	struct map requests;  /* hash of id -> 1 + index in reqs[]: see labels_request() */
-	const struct cc_request *const *reqs;
-	size_t req_cnt, indexed;
 	VEC(struct snap_stack) stacks;
 	VEC(struct snap_frame) frames;
 	int err; /* sticky: -ENOMEM; names are "" from then on */
@@ -39,8 +36,7 @@ cc_str labels_holder(struct labels *n, const struct cc_piece *p); /* "worker/7" 
 cc_str labels_reqid(struct labels *n, struct cc_reqid id);
 uint32_t labels_stack(struct labels *n, uint64_t key); /* 1 + index in stacks[]; 0: not known */
 
-const struct cc_request *labels_request(struct labels *n, struct cc_reqid id); /* or NULL */
-cc_str labels_kind(struct labels *n, struct cc_reqid id);                      /* "nginx:8080" */
+cc_str labels_kind(struct labels *n, struct cc_reqid id); /* "nginx:8080" */
 
 struct agg_names labels_for_aggregate(struct labels *n);
 

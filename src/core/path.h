@@ -173,6 +173,12 @@ struct cc_request {
 	const struct cc_found *found;       /* NULL: no path; see request_found() */
 };
 
+/* How many requests it stands for, at least 1. */
+static inline uint32_t request_weight(const struct cc_request *r)
+{
+	return r->weight ? r->weight : 1;
+}
+
 /* What its path adds up to; all zero without one. */
 const struct cc_found *request_found(const struct cc_request *r);
 

@@ -71,6 +71,7 @@ struct sock {
 	uint16_t local_port;
 	bool upstream;          /* the target is the client */
 	bool placed;            /* is in by_ports */
+	uint32_t tid;           /* that received its last request */
 	struct cc_reqid link;   /* request that its last send is for */
 	VEC(struct sock_io) io; /* by t */
 	uint32_t next_ports;    /* 1 + index of another with the same ports */

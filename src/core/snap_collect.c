@@ -7,6 +7,7 @@
 #include "digest.h"
 #include "filter.h"
 #include "fmt.h"
+#include "latency.h"
 
 static uint64_t site_number(void *ctx, const struct cc_piece *p)
 {
@@ -88,30 +89,69 @@ static bool wanted(struct snap_build *b, const struct cc_request *r)
 
 /* ---- the window ---- */
 
-static int take_request(struct snap_build *b, const struct cc_request *r)
+static int take_in_flight(struct snap_build *b, const struct cc_request *r)
+{
+	if (r->start >= b->hi && b->q->view_ns)
+		return 0; /* began after what is looked at */
+	b->s->in_flight_cnt++;
+	if (!wanted(b, r))
+		return 0;
+	if (vec_reserve(&b->labels.mem, &b->flight, b->flight.cnt + 1))
+		return -ENOMEM;
+	b->flight.p[b->flight.cnt++] = r;
+	return 0;
+}
+
+static int take_done(struct snap_build *b, const struct cc_request *r)
 {
 	struct mem *mem = &b->labels.mem;
 
-	if (r->state == CC_RQS_IN_FLIGHT) {
-		if (r->start >= b->hi && b->q->view_ns)
-			return 0; /* began after what is looked at */
-		b->s->in_flight_cnt++;
-		if (!wanted(b, r))
-			return 0;
-		if (vec_reserve(mem, &b->flight, b->flight.cnt + 1))
-			return -ENOMEM;
-		b->flight.p[b->flight.cnt++] = r;
-		return 0;
-	}
-	if (r->end < b->lo || r->end > b->hi)
-		return 0;
 	if (vec_reserve(mem, &b->done, b->done.cnt + 1) ||
 	    vec_reserve(mem, &b->match, b->match.cnt + 1))
 		return -ENOMEM;
 	b->done.p[b->done.cnt++] = r;
-	if (wanted(b, r))
-		b->match.p[b->match.cnt++] = r;
-	b->s->stream_cnt += (r->rec.what & CC_RQ_STREAM) != 0;
+	if (!wanted(b, r))
+		return 0;
+	b->match.p[b->match.cnt++] = r;
+	b->s->match_cnt += request_weight(r);
+	return 0;
+}
+
+static int take_requests(struct snap_build *b)
+{
+	size_t cnt;
+	const struct cc_request *const *r = engine_requests(b->e, &cnt);
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		if (r[i]->state == CC_RQS_IN_FLIGHT)
+			err = take_in_flight(b, r[i]);
+		else if (r[i]->end >= b->lo && r[i]->end <= b->hi)
+			err = take_done(b, r[i]);
+	}
+	return err;
+}
+
+/* What is known of all that finished, shown or not: how many, and how long they took. */
+static int count_all(struct snap_build *b)
+{
+	struct snapshot *s = b->s;
+	struct lat_view v;
+	size_t streams;
+	const cc_ns *ends = engine_streams(b->e, &streams);
+	int err = lat_view_open(&b->labels.mem, engine_latencies(b->e), b->lo, b->hi, &v);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < streams; i++)
+		s->stream_cnt += ends[i] >= b->lo && ends[i] <= b->hi;
+	s->total_cnt = v.cnt + s->stream_cnt;
+	s->p50_ns = lat_percentile(&v, 500);
+	s->p95_ns = lat_percentile(&v, 950);
+	s->p99_ns = lat_percentile(&v, 990);
+	s->max_ns = lat_percentile(&v, 1000);
+	lat_p99_line(&v, SNAP_SLICES, s->p99_line);
+	lat_view_done(&b->labels.mem, &v);
 	return 0;
 }
 
@@ -119,23 +159,15 @@ int snap_collect(struct snap_build *b)
 {
 	struct snapshot *s = b->s;
 	cc_ns window = b->hi - b->lo;
-
-	for (size_t i = 0; i < b->labels.req_cnt; i++) {
-		if (take_request(b, b->labels.reqs[i]))
-			return -ENOMEM;
-	}
-	int err = agg_sort(b->done.p, b->done.cnt, &b->sorted);
+	int err = count_all(b) ?: take_requests(b) ?: agg_sort(b->done.p, b->done.cnt, &b->sorted);
 
 	if (err)
 		return err;
-	s->total_cnt = b->done.cnt;
-	s->match_cnt = b->match.cnt;
-	s->p50_ns = agg_percentile(&b->sorted, 500);
-	s->p95_ns = agg_percentile(&b->sorted, 950);
-	s->p99_ns = agg_percentile(&b->sorted, 990);
-	s->max_ns = agg_percentile(&b->sorted, 1000);
+	if (b->q->only.kind == CC_REQID_NONE && !b->q->filter)
+		s->match_cnt = s->total_cnt;
+	b->sorted.p95 = s->p95_ns;
 	s->rate = window ? (double)s->total_cnt * 1e9 / (double)window : 0;
 	agg_conf_share(b->done.p, b->done.cnt, s->conf_share);
 	agg_mix(&b->sorted, agg_slow(&b->sorted), s->p99_mix);
-	return agg_p99_line(&b->sorted, b->lo, b->hi, SNAP_SLICES, s->p99_line);
+	return 0;
 }

@@ -41,9 +41,9 @@ static int add(struct snap_build *b, delayers *v, struct map *index, const struc
 	struct delayer *d = &v->p[at - 1];
 	uint64_t bit = 1ull << (p->tid % 64);
 
-	d->ns += CC_MIN(p->occupant_ns, piece_ns(p));
+	d->ns += CC_MIN(p->occupant_ns, piece_ns(p)) * request_weight(r);
 	d->last = CC_MAX(d->last, p->end);
-	d->requests += d->of != r;
+	d->requests += d->of != r ? request_weight(r) : 0;
 	d->threads += !(d->seen & bit);
 	d->seen |= bit;
 	d->of = r;

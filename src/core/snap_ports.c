@@ -46,9 +46,14 @@ static uint32_t count(const struct agg_sorted *s, struct snap_port *ports)
 		if (i == cnt && cnt < SNAP_PORTS)
 			ports[cnt++].port = port;
 		if (i < cnt)
-			ports[i].requests++;
+			ports[i].requests += request_weight(s->r[k]);
 	}
 	return cnt;
+}
+
+static bool is_between(uint64_t from, uint64_t rank, uint64_t to)
+{
+	return rank >= from && rank < to;
 }
 
 /* Percentiles by nearest rank, and what most of the slow ones are. */
@@ -62,11 +67,12 @@ static void measure(const struct agg_sorted *s, struct snap_port *ports, uint32_
 		if (i == cnt)
 			continue;
 		struct snap_port *p = &ports[i];
-		uint32_t rank = st[i].seen++;
+		uint32_t rank = st[i].seen, next = rank + request_weight(r);
 
-		if (rank == (p->requests + 1) / 2 - 1)
+		st[i].seen = next;
+		if (is_between(rank, (p->requests + 1) / 2 - 1, next))
 			p->p50_ns = request_latency(r);
-		if (rank == (99 * (uint64_t)p->requests + 99) / 100 - 1)
+		if (is_between(rank, (99 * (uint64_t)p->requests + 99) / 100 - 1, next))
 			p->p99_ns = request_latency(r);
 		st[i].any = r;
 		if (!r->path_ok || !is_slow(p, rank))
@@ -84,7 +90,10 @@ static void choose(struct snap_build *b, const struct agg_sorted *s, struct snap
 		const struct cc_request *r = s->r[k];
 		uint32_t i = find(ports, cnt, r->rec.local_port);
 
-		if (i < cnt && r->path_ok && is_slow(&ports[i], --st[i].seen) &&
+		if (i == cnt)
+			continue;
+		st[i].seen -= request_weight(r);
+		if (r->path_ok && is_slow(&ports[i], st[i].seen) &&
 		    ports[i].slow.kind == CC_REQID_NONE && pair_of(r) == st[i].pair)
 			ports[i].slow = r->id;
 	}

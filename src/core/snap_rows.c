@@ -74,8 +74,8 @@ static bool is_slow_already(const struct snap_build *b, const struct cc_request 
 static struct ranked *rank_all(struct snap_build *b, uint32_t *ret_cnt)
 {
 	uint32_t max = b->q->max_rows ? b->q->max_rows : SNAP_ROWS, cnt = 0;
-	const struct cc_request *sel[] = { labels_request(&b->labels, b->q->selected),
-					   labels_request(&b->labels, b->q->also) };
+	const struct cc_request *sel[] = { engine_request(b->e, b->q->selected),
+					   engine_request(b->e, b->q->also) };
 	bool known[ARRAY_SIZE(sel)] = { false, sel[0] == sel[1] };
 	struct ranked *all = malloc(((size_t)b->match.cnt + b->flight.cnt + 2) * sizeof(*all));
 

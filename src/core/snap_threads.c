@@ -50,9 +50,9 @@ static void fill_strip(const struct snap_build *b, struct snap_thread *t)
 static int count_requests(struct snap_build *b, struct map *per_tid)
 {
 	for (uint32_t i = 0; i < b->done.cnt; i++) {
-		uint32_t tid = b->done.p[i]->tid;
+		uint32_t tid = b->done.p[i]->tid, n = request_weight(b->done.p[i]);
 
-		if (tid && map_put(&b->labels.mem, per_tid, tid, map_get(per_tid, tid) + 1))
+		if (tid && map_put(&b->labels.mem, per_tid, tid, map_get(per_tid, tid) + n))
 			return -ENOMEM;
 	}
 	return 0;

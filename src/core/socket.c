@@ -90,6 +90,7 @@ int requests_req_io(struct requests *rs, const struct cc_rec_req *q)
 
 	if (!s)
 		return -ENOMEM;
+	s->tid = q->recv_tid ? q->recv_tid : s->tid;
 	return sock_place(rs, s, q->local_port, &q->peer) ?:
 	       sock_io(rs, s, (struct sock_io){ q->first_recv, q->recv_tid, CC_OP_RECV }) ?:
 	       sock_io(rs, s, (struct sock_io){ q->last_recv, q->recv_tid, CC_OP_RECV }) ?:

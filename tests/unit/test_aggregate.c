@@ -169,29 +169,6 @@ Test(aggregate, slow_against_typical)
 	free(all);
 }
 
-Test(aggregate, p99_of_slices)
-{
-	const struct cc_request *r[110];
-	struct sample *all = samples(110, r);
-	struct agg_sorted s;
-	cc_ns line[4];
-
-	for (unsigned int i = 0; i < 100; i++) /* all in the second of four: 1..100 ms */
-		lock_and_cpu(&all[i], 1300, i + 1, 0);
-	for (unsigned int i = 100; i < 110; i++)
-		lock_and_cpu(&all[i], 2000, 5, i - 100); /* the last, at its very end */
-	cr_assert_eq(agg_sort(r, 110, &s), 0);
-	cr_assert_eq(agg_p99_line(&s, CC_MS(1000), CC_MS(2000), 4, line), 0);
-	cr_expect_eq(line[0], 0);
-	cr_expect_eq(line[1], CC_MS(99));
-	cr_expect_eq(line[2], 0);
-	cr_expect_eq(line[3], CC_MS(14));
-	cr_assert_eq(agg_p99_line(&s, CC_MS(2000), CC_MS(2000), 4, line), 0);
-	cr_expect_eq(line[0] + line[1] + line[2] + line[3], 0, "an empty window has no slices");
-	agg_sorted_done(&s);
-	free(all);
-}
-
 Test(aggregate, confidence_shares)
 {
 	const struct cc_request *r[4];
