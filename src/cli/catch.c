@@ -288,7 +288,8 @@ int cmd_catch(int argc, char **argv)
 	struct hunt h = { .o = &o, .filter = f, .progress = isatty(STDERR_FILENO) && !o.replay };
 	/* a story needs what is at most as old as its request; more only costs time to search */
 	struct collect_opts co = { .engine = { .memory_bytes = o.memory,
-					       .window_ns = CC_MAX(CC_S(10), 2 * o.slow) },
+					       .window_ns = CC_MAX(CC_S(10), 2 * o.slow),
+					       .paths_per_s = ENGINE_PATHS_PER_S },
 				   .on_tick = on_tick,
 				   .ctx = &h };
 	o.interval = REFRESH;

@@ -221,7 +221,9 @@ enum cli_exit top_run(const struct cli_opts *given)
 	struct collect_opts co = {
 		/* twice the window: a view may go back by one; the same for a replay, so that it
 		 * forgets what the live view forgot */
-		.engine = { .memory_bytes = o->memory, .window_ns = 2 * o->window },
+		.engine = { .memory_bytes = o->memory,
+			    .window_ns = 2 * o->window,
+			    .paths_per_s = ENGINE_PATHS_PER_S },
 		.history_bytes = o->replay || o->batch || o->json ? 0 : o->memory / 4,
 		.history_ns = 2 * o->window,
 	};

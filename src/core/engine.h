@@ -8,6 +8,8 @@
 
 struct engine;
 
+#define ENGINE_PATHS_PER_S 200 /* what a screen needs: see paths_per_s */
+
 struct engine_opts {
 	uint64_t memory_bytes; /* budget for timelines and requests; 0: 256 MiB */
 	cc_ns window_ns;       /* keep finished requests this long; 0: all (analyze) */
@@ -53,6 +55,7 @@ struct engine_stats {
 	cc_ns lost_ns;
 	uint64_t clamped, wake_running, cycles;
 	uint64_t evicted;                      /* episodes and requests dropped for memory or age */
+	uint64_t paths_left_out;               /* finished requests whose path was not worked out */
 	uint64_t stacks_user, stacks_complete; /* episodes with a user stack; complete ones */
 	uint64_t short_cnt;
 	cc_ns short_ns;

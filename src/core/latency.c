@@ -16,11 +16,37 @@ static int by_latency(const void *pa, const void *pb)
 	return (a->end > b->end) - (a->end < b->end);
 }
 
-static int by_end(const void *pa, const void *pb)
-{
-	const struct lat_row *a = pa, *b = pb;
+#define DIGIT_BITS 11
+#define DIGITS (1u << DIGIT_BITS)
 
-	return (a->end > b->end) - (a->end < b->end);
+static cc_ns key_of(const struct lat_row *r, bool by_time) { return by_time ? r->end : r->latency; }
+
+/* Stable, least digit first; @tmp has room for as many. Only the digits in which keys differ are
+ * gone through: three for what lies within seconds. */
+static void sort_rows(struct lat_row *rows, struct lat_row *tmp, uint32_t cnt, bool by_time)
+{
+	cc_ns lo = UINT64_MAX, hi = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		lo = CC_MIN(lo, key_of(&rows[i], by_time));
+		hi = CC_MAX(hi, key_of(&rows[i], by_time));
+	}
+	for (unsigned int shift = 0; shift < 64 && cnt && (hi - lo) >> shift; shift += DIGIT_BITS) {
+		uint32_t at[DIGITS] = { 0 }, sum = 0;
+
+		for (uint32_t i = 0; i < cnt; i++)
+			at[(key_of(&rows[i], by_time) - lo) >> shift & (DIGITS - 1)]++;
+		for (uint32_t d = 0; d < DIGITS; d++) {
+			uint32_t n = at[d];
+
+			at[d] = sum;
+			sum += n;
+		}
+		for (uint32_t i = 0; i < cnt; i++)
+			tmp[at[(key_of(&rows[i], by_time) - lo) >> shift & (DIGITS - 1)]++] =
+				rows[i];
+		memcpy(rows, tmp, cnt * sizeof(*rows));
+	}
 }
 
 static uint32_t ends_below(const struct lat_run *r, cc_ns at) /* how many ended before @at */
@@ -44,8 +70,9 @@ static void run_free(struct mem *mem, struct lat_run *r)
 	mem_free(mem, r->ends, r->cap * sizeof(*r->ends));
 }
 
-/* @rows are by end. */
-static int run_add(struct mem *mem, struct latencies *l, const struct lat_row *rows, uint32_t cnt)
+/* @rows are by end; @tmp has room for as many. */
+static int run_add(struct mem *mem, struct latencies *l, const struct lat_row *rows,
+		   struct lat_row *tmp, uint32_t cnt)
 {
 	struct lat_run r = { .from = rows[0].end, .to = rows[cnt - 1].end, .cnt = cnt, .cap = cnt };
 
@@ -58,21 +85,24 @@ static int run_add(struct mem *mem, struct latencies *l, const struct lat_row *r
 	memcpy(r.rows, rows, cnt * sizeof(*rows));
 	for (uint32_t i = 0; i < cnt; i++)
 		r.ends[i] = rows[i].end;
-	qsort(r.rows, cnt, sizeof(*r.rows), by_latency);
+	sort_rows(r.rows, tmp, cnt, false); /* stable: equal ones stay by end */
 	l->runs.p[l->runs.cnt++] = r;
 	return 0;
 }
 
 int latencies_add(struct mem *mem, struct latencies *l, struct lat_row *rows, uint32_t cnt)
 {
+	struct lat_row *tmp = cnt ? malloc(cnt * sizeof(*tmp)) : NULL;
 	int err = 0;
 
-	if (cnt)
-		qsort(rows, cnt, sizeof(*rows), by_end);
+	if (cnt && !tmp)
+		return -ENOMEM;
+	sort_rows(rows, tmp, cnt, true);
 	for (uint32_t i = 0, n; i < cnt && !err; i += n) {
 		n = CC_MIN(cnt - i, RUN_MAX);
-		err = run_add(mem, l, rows + i, n);
+		err = run_add(mem, l, rows + i, tmp, n);
 	}
+	free(tmp);
 	return err;
 }
 
@@ -202,13 +232,11 @@ static uint32_t rank_of(uint32_t cnt, unsigned int permille) /* from 1 */
 	return (uint32_t)CC_MAX(((uint64_t)cnt * permille + 999) / 1000, 1u);
 }
 
-cc_ns lat_percentile(const struct lat_view *v, unsigned int permille)
+/* The latency that @rank, from 1, of the window are not above. */
+static cc_ns at_rank(const struct lat_view *v, uint32_t rank)
 {
-	uint32_t rank = rank_of(v->cnt, permille);
 	cc_ns lo = UINT64_MAX, hi = 0;
 
-	if (!v->cnt)
-		return 0;
 	for (uint32_t i = 0; i < v->parts.cnt; i++) {
 		const struct lat_part *p = &v->parts.p[i];
 
@@ -226,6 +254,16 @@ cc_ns lat_percentile(const struct lat_view *v, unsigned int permille)
 			lo = mid + 1;
 	}
 	return lo;
+}
+
+cc_ns lat_percentile(const struct lat_view *v, unsigned int permille)
+{
+	return v->cnt ? at_rank(v, rank_of(v->cnt, permille)) : 0;
+}
+
+cc_ns lat_longest(const struct lat_view *v, uint32_t nth)
+{
+	return nth && nth <= v->cnt ? at_rank(v, v->cnt - nth + 1) : 0;
 }
 
 /* How many ended in [lo, hi]; only their parts have something left. */

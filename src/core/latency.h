@@ -55,6 +55,9 @@ void lat_view_done(struct mem *mem, struct lat_view *v);
 /* Smallest latency that @permille of 1000 are not above, by nearest rank; 0 of none. */
 cc_ns lat_percentile(const struct lat_view *v, unsigned int permille);
 
+/* The @nth longest, from 1; 0: there are not so many. */
+cc_ns lat_longest(const struct lat_view *v, uint32_t nth);
+
 /* p99 of the requests that ended in each of @slices equal parts of the window; 0: none did. */
 void lat_p99_line(struct lat_view *v, unsigned int slices, cc_ns *ret);
 

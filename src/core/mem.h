@@ -70,4 +70,9 @@ void slab_done(struct mem *m, struct slab *s);
 		lo_;                                           \
 	})
 
+/* Where an element with @value goes, after equal ones: at the end, as a rule. */
+#define vec_place(v, field, value)                                                                 \
+	((v)->cnt && (v)->p[(v)->cnt - 1].field > (value) ? vec_lower_bound(v, field, (value) + 1) \
+							  : (v)->cnt)
+
 #endif

@@ -120,7 +120,7 @@ int requests_touch(struct requests *rs, uint32_t tid, uint32_t tgid, struct sock
 	if (!t->tgid)
 		task_set_tgid(rs->tasks, t, tgid);
 	task_ran_at(t, s.t);
-	i = vec_lower_bound(&t->touches, t, s.t + 1);
+	i = vec_place(&t->touches, t, s.t);
 	memmove(&t->touches.p[i + 1], &t->touches.p[i], (t->touches.cnt - i) * sizeof(s));
 	t->touches.p[i] = s;
 	t->touches.cnt++;
@@ -155,7 +155,7 @@ static int add_op(struct requests *rs, struct req *r, struct req_op op)
 
 	if (vec_reserve(rs->mem, &r->ops, r->ops.cnt + 1))
 		return -ENOMEM;
-	i = vec_lower_bound(&r->ops, t, op.t + 1);
+	i = vec_place(&r->ops, t, op.t);
 	memmove(&r->ops.p[i + 1], &r->ops.p[i], (r->ops.cnt - i) * sizeof(op));
 	r->ops.p[i] = op;
 	r->ops.cnt++;
@@ -333,7 +333,7 @@ int requests_up_op(struct requests *rs, struct cc_reqid link, struct up_op op)
 	if (!r || vec_reserve(rs->mem, &r->ups, r->ups.cnt + 1))
 		return -ENOMEM;
 	r->seen = CC_MAX(r->seen, op.t);
-	i = vec_lower_bound(&r->ups, t, op.t + 1);
+	i = vec_place(&r->ups, t, op.t);
 	memmove(&r->ups.p[i + 1], &r->ups.p[i], (r->ups.cnt - i) * sizeof(op));
 	r->ups.p[i] = op;
 	r->ups.cnt++;

@@ -51,25 +51,11 @@ uint32_t resources_get(struct resources *rs, enum res_kind kind, uint64_t id, ui
 		.id2 = id2,
 		.tgid = tgid,
 		.kind = (uint8_t)kind,
-		.sorted = true,
 		.next = map_get(&rs->by_key, key),
 	};
 	if (map_put(rs->mem, &rs->by_key, key, rs->v.cnt + 1))
 		return 0;
 	return ++rs->v.cnt;
-}
-
-int resource_wake(struct resources *rs, uint32_t res, struct lock_wake w)
-{
-	struct resource *r = &rs->v.p[res - 1];
-	int err = vec_reserve(rs->mem, &r->wakes, r->wakes.cnt + 1);
-
-	if (err)
-		return err;
-	if (r->wakes.cnt && r->wakes.p[r->wakes.cnt - 1].t > w.t)
-		r->sorted = false;
-	r->wakes.p[r->wakes.cnt++] = w;
-	return 0;
 }
 
 static int by_time(const void *a, const void *b)
@@ -83,16 +69,43 @@ static int by_time(const void *a, const void *b)
 	return (x->wakee_tid > y->wakee_tid) - (x->wakee_tid < y->wakee_tid);
 }
 
+int resource_wake(struct resources *rs, uint32_t res, struct lock_wake w)
+{
+	struct resource *r = &rs->v.p[res - 1];
+	int err = vec_reserve(rs->mem, &r->wakes, r->wakes.cnt + 1);
+
+	if (err)
+		return err;
+	if (r->sorted == r->wakes.cnt &&
+	    (!r->wakes.cnt || by_time(&r->wakes.p[r->wakes.cnt - 1], &w) <= 0))
+		r->sorted++;
+	r->wakes.p[r->wakes.cnt++] = w;
+	return 0;
+}
+
+/* What is new is sorted, then moved in among the last of what was. */
+static void sort_wakes(struct resource *r)
+{
+	uint32_t old = r->sorted, cnt = r->wakes.cnt;
+	struct lock_wake *p = r->wakes.p, *new = p + old;
+
+	r->sorted = cnt;
+	if (old == cnt)
+		return;
+	qsort(new, cnt - old, sizeof(*p), by_time);
+	while (old > 0 && by_time(&p[old - 1], new) > 0)
+		old--;
+	if (old < new - p)
+		qsort(p + old, cnt - old, sizeof(*p), by_time);
+}
+
 const struct lock_wake *resource_wakes(struct resources *rs, uint32_t res, cc_ns lo, cc_ns hi,
 				       uint32_t *ret_cnt)
 {
 	struct resource *r = &rs->v.p[res - 1];
 	uint32_t from;
 
-	if (!r->sorted) {
-		qsort(r->wakes.p, r->wakes.cnt, sizeof(*r->wakes.p), by_time);
-		r->sorted = true;
-	}
+	sort_wakes(r);
 	from = vec_lower_bound(&r->wakes, t, lo + 1);
 	*ret_cnt = vec_lower_bound(&r->wakes, t, hi + 1) - from;
 	return r->wakes.p + from;
@@ -104,10 +117,11 @@ void resources_evict(struct resources *rs, cc_ns before)
 		struct resource *r = &rs->v.p[i];
 		uint32_t kept = 0;
 
+		sort_wakes(r);
 		for (uint32_t j = 0; j < r->wakes.cnt; j++)
 			if (r->wakes.p[j].t >= before)
 				r->wakes.p[kept++] = r->wakes.p[j];
-		r->wakes.cnt = kept;
+		r->wakes.cnt = r->sorted = kept;
 		vec_shrink(rs->mem, &r->wakes);
 	}
 }

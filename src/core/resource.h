@@ -29,7 +29,7 @@ struct resource {
 	uint8_t kind;    /* enum res_kind */
 	uint8_t learned; /* FUTEX: enum wait_class, FD: CC_FD_*, from the EXTRA of a slow wait on
 			  * it, for short ones that have none; 0: not known */
-	bool sorted;
+	uint32_t sorted; /* so many wakes are in order, those after are not yet */
 	VEC(struct lock_wake) wakes;
 	uint32_t next; /* 1 + index of another with the same hash */
 };

@@ -3,11 +3,11 @@
  * at a million: of what ends between two TICKs it is the slowest ones, which are rows, and as many
  * of the others by the hash of their ids, each of which stands for so many of them in sums. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "engine_priv.h"
 
 #define PATHS_LEAST 16u /* at a TICK, however often there is one */
+#define ROWS 500u       /* the slowest of all that are kept are among them, too */
 
 /* How many paths may be worked out at this TICK; UINT32_MAX: all. */
 static uint32_t paths_max(const struct engine *e)
@@ -27,58 +27,53 @@ static struct lat_row row_of(const struct req *r)
 	return (struct lat_row){ r->pub.end - r->pub.start, r->pub.end };
 }
 
-/* The latencies of what is over now. Streams are in none. */
-static int keep_latencies(struct engine *e, cc_ns to)
+/* Latencies of those due for which @over says so, into @l. Streams are in none. */
+static int add_latencies(struct engine *e, cc_ns to, bool over, struct latencies *l)
 {
 	e->rows.cnt = 0;
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
 		const struct req *r = e->due.p[i].r;
 
-		if (!is_over(r, to) || r->pub.rec.what & CC_RQ_STREAM)
+		if (is_over(r, to) != over || r->pub.rec.what & CC_RQ_STREAM)
 			continue;
 		if (vec_reserve(&e->mem, &e->rows, e->rows.cnt + 1))
 			return -ENOMEM;
 		e->rows.p[e->rows.cnt++] = row_of(r);
 	}
-	return latencies_add(&e->mem, &e->reqs.lat, e->rows.p, e->rows.cnt);
+	return latencies_add(&e->mem, l, e->rows.p, e->rows.cnt);
 }
 
-static int by_latency(const void *pa, const void *pb)
+static int longest(struct engine *e, const struct latencies *l, uint32_t nth, cc_ns *ret)
 {
-	const struct lat_row *a = pa, *b = pb;
+	struct lat_view v;
+	int err = lat_view_open(&e->mem, l, 0, CC_NEVER, &v);
 
-	if (a->latency != b->latency)
-		return a->latency > b->latency ? -1 : 1;
-	return (a->end < b->end) - (a->end > b->end);
+	if (err)
+		return err;
+	*ret = lat_longest(&v, nth);
+	lat_view_done(&e->mem, &v);
+	return 0;
 }
 
-/* Of those due for which @over says so, the @max longest are shown; *ret_rest: how many are not. */
-static int show_slowest(struct engine *e, cc_ns to, bool over, uint32_t max, uint32_t *ret_rest)
+/* Those due for which @over says so and that took @least or more, as many as there are rows at
+ * most. Returns how many others there are. */
+static uint32_t show_from(struct engine *e, cc_ns to, bool over, cc_ns least)
 {
-	struct lat_row least = { 0 };
+	uint32_t left = ROWS, rest = 0;
 
-	e->rows.cnt = 0;
-	for (uint32_t i = 0; i < e->due.cnt; i++) {
-		if (is_over(e->due.p[i].r, to) != over)
-			continue;
-		if (vec_reserve(&e->mem, &e->rows, e->rows.cnt + 1))
-			return -ENOMEM;
-		e->rows.p[e->rows.cnt++] = row_of(e->due.p[i].r);
-	}
-	*ret_rest = 0;
-	if (e->rows.cnt > max) {
-		qsort(e->rows.p, e->rows.cnt, sizeof(*e->rows.p), by_latency);
-		least = e->rows.p[max - 1];
-		*ret_rest = e->rows.cnt - max;
-	}
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
 		struct req *r = e->due.p[i].r;
-		struct lat_row row = row_of(r);
 
-		if (is_over(r, to) == over && by_latency(&row, &least) <= 0 && !r->pub.weight)
+		if (is_over(r, to) != over || r->pub.weight)
+			continue;
+		if (left && row_of(r).latency >= least) {
 			r->pub.weight = 1;
+			left--;
+		} else {
+			rest++;
+		}
 	}
-	return 0;
+	return rest;
 }
 
 /* One in so many of the others. */
@@ -94,13 +89,45 @@ static void show_sample(struct engine *e, cc_ns to, uint32_t rest, uint32_t max)
 	}
 }
 
-int select_shown(struct engine *e, cc_ns to)
+/* Of what is over: the @max / 2 that took longest, and what is among the rows of all that are kept.
+ * The last @now_cnt runs of latencies are those of now. */
+static int show_over(struct engine *e, cc_ns to, uint32_t max, uint32_t now_cnt)
 {
-	uint32_t max = paths_max(e), rest;
-	int err = keep_latencies(e, to);
+	const struct latencies *all = &e->reqs.lat;
+	struct latencies now = *all;
+	cc_ns least, row, now_row;
+	uint32_t rest;
+	int err;
 
+	now.runs.p += all->runs.cnt - now_cnt;
+	now.runs.cnt = now_cnt;
+	err = longest(e, &now, max / 2, &least) ?: longest(e, &now, ROWS, &now_row) ?:
+	      longest(e, all, ROWS, &row);
 	if (err)
 		return err;
+	rest = show_from(e, to, true, CC_MIN(least, CC_MAX(row, now_row)));
+	if (rest)
+		show_sample(e, to, rest, max / 2);
+	return 0;
+}
+
+static int show_open(struct engine *e, cc_ns to, uint32_t max)
+{
+	struct latencies open = { 0 };
+	cc_ns least;
+	int err = add_latencies(e, to, false, &open) ?: longest(e, &open, max, &least);
+
+	latencies_done(&e->mem, &open);
+	if (!err)
+		show_from(e, to, false, least);
+	return err;
+}
+
+int select_shown(struct engine *e, cc_ns to)
+{
+	uint32_t max = paths_max(e), runs = e->reqs.lat.runs.cnt;
+	int err = add_latencies(e, to, true, &e->reqs.lat);
+
 	for (uint32_t i = 0; i < e->due.cnt; i++) { /* what goes on is chosen anew each time */
 		struct req *r = e->due.p[i].r;
 
@@ -109,10 +136,7 @@ int select_shown(struct engine *e, cc_ns to)
 		else if (!r->settled)
 			r->pub.weight = 0;
 	}
-	if (e->due.cnt <= max)
-		return 0;
-	err = show_slowest(e, to, true, max / 2, &rest);
-	if (!err && rest)
-		show_sample(e, to, rest, max / 2);
-	return err ? err : show_slowest(e, to, false, max, &rest);
+	if (err || e->due.cnt <= max)
+		return err;
+	return show_over(e, to, max, e->reqs.lat.runs.cnt - runs) ?: show_open(e, to, max);
 }

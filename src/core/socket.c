@@ -74,9 +74,9 @@ static int sock_io(struct requests *rs, struct sock *s, struct sock_io io)
 		return 0;
 	if (vec_reserve(rs->mem, &s->io, s->io.cnt + 1))
 		return -ENOMEM;
-	i = vec_lower_bound(&s->io, t, io.t);
-	for (uint32_t j = i; j < s->io.cnt && s->io.p[j].t == io.t; j++)
-		if (s->io.p[j].op == io.op)
+	i = vec_place(&s->io, t, io.t);
+	for (uint32_t j = i; j > 0 && s->io.p[j - 1].t == io.t; j--)
+		if (s->io.p[j - 1].op == io.op)
 			return 0;
 	memmove(&s->io.p[i + 1], &s->io.p[i], (s->io.cnt - i) * sizeof(io));
 	s->io.p[i] = io;

@@ -282,9 +282,12 @@ uint64_t tasks_evict(struct tasks *ts, cc_ns before)
 			}
 		uint32_t kept = 0;
 
-		for (uint32_t j = 0; j < t->given.cnt; j++)
+		for (uint32_t j = 0, sorted = t->given_sorted; j < t->given.cnt; j++) {
 			if (t->given.p[j].t >= before)
 				t->given.p[kept++] = t->given.p[j];
+			else
+				t->given_sorted -= j < sorted;
+		}
 		t->given.cnt = kept;
 		vec_shrink(ts->mem, &t->given);
 	}

@@ -101,9 +101,9 @@ struct task {
 	bool timeline;                  /* records of its own time came: it is traced */
 	bool dirty;                     /* has episodes that are not in the indexes of wakes */
 	bool cut; /* its beginning was evicted: born is not where known_from is */
-	bool given_sorted;
 	bool goroutine;
-	uint32_t flags; /* CC_TF_* */
+	uint32_t given_sorted; /* so many given wakes are in order, those after are not yet */
+	uint32_t flags;        /* CC_TF_* */
 	uint32_t go; /* index of its go_state: a goroutine, or a thread that runs them; 0: none */
 	struct open_state open;
 

@@ -99,7 +99,6 @@ static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep)
 	err = vec_reserve(&e->mem, &waker->given, waker->given.cnt + 1);
 	if (err)
 		return err;
-	waker->given_sorted = false;
 	waker->given.p[waker->given.cnt++] = (struct given_wake){ ep->wake, tid };
 	return 0;
 }
@@ -138,7 +137,7 @@ int wakes_index(struct engine *e)
 int wakes_reindex(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->res.v.cnt; i++)
-		e->res.v.p[i].wakes.cnt = 0;
+		e->res.v.p[i].wakes.cnt = e->res.v.p[i].sorted = 0;
 	for (uint32_t i = 0; i < e->tasks.v.cnt; i++) {
 		struct task *t = &e->tasks.v.p[i];
 
@@ -182,15 +181,28 @@ static int by_time(const void *a, const void *b)
 	return (x->wakee_tid > y->wakee_tid) - (x->wakee_tid < y->wakee_tid);
 }
 
+/* Wakes come task by task, a refresh at a time: what is new is sorted, then moved in among the last
+ * of what was. */
+static void sort_given(struct task *t)
+{
+	uint32_t old = t->given_sorted, cnt = t->given.cnt;
+	struct given_wake *p = t->given.p, *new = p + old;
+
+	t->given_sorted = cnt;
+	if (old == cnt)
+		return;
+	qsort(new, cnt - old, sizeof(*p), by_time);
+	while (old > 0 && by_time(&p[old - 1], new) > 0)
+		old--;
+	if (old < new - p)
+		qsort(p + old, cnt - old, sizeof(*p), by_time);
+}
+
 const struct given_wake *wakes_given(struct task *t, cc_ns lo, cc_ns hi, uint32_t *ret_cnt)
 {
 	uint32_t from;
 
-	if (!t->given_sorted) {
-		if (t->given.cnt) /* qsort() takes no NULL */
-			qsort(t->given.p, t->given.cnt, sizeof(*t->given.p), by_time);
-		t->given_sorted = true;
-	}
+	sort_given(t);
 	from = vec_lower_bound(&t->given, t, lo + 1);
 	*ret_cnt = vec_lower_bound(&t->given, t, hi + 1) - from;
 	return t->given.p + from;

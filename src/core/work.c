@@ -261,6 +261,7 @@ static int settle(struct engine *e, struct req *r, cc_ns to)
 		err = requests_list(rs, LIST_LEANING, r);
 	if (err || !r->computed)
 		return err;
+	e->stats.paths_left_out += !r->pub.weight;
 	return requests_list(rs, LIST_FRESH, r) ?: requests_finish(rs, r);
 }
 

@@ -305,6 +305,7 @@ static void put_counters(struct json *j, const struct snapshot *s)
 	json_u64(j, "wake_running", st->wake_running);
 	json_u64(j, "cycles", st->cycles);
 	json_u64(j, "evicted", st->evicted);
+	json_u64(j, "paths_left_out", st->paths_left_out);
 	json_u64(j, "stacks_skipped", st->counter[CC_CNT_SNAP_BUDGET]);
 	json_open(j, "dropped", '{');
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)

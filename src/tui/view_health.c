@@ -177,6 +177,9 @@ static int lines(const struct snapshot *s, struct health_line out[HEALTH_MAX])
 	add(out, &n, "short waits summed", text_count(st->short_cnt), false, "below --min-block");
 	add(out, &n, "forgotten for age or memory", text_count(st->evicted), false,
 	    "waits and requests");
+	if (st->paths_left_out)
+		add(out, &n, "requests without a path", text_count(st->paths_left_out), false,
+		    "counted; paths: the slowest, and a sample");
 	add_stacks(s, out, &n);
 	title(out, &n, "How it is traced");
 	for (uint32_t i = 0; i < s->note_cnt; i++)
