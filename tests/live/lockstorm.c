@@ -18,7 +18,7 @@
 #define TAKES_MAX 200000
 
 struct take {
-	uint64_t requested, acquired, released, unlocked;
+	uint64_t requested, acquired, released;
 };
 
 struct worker {
@@ -69,7 +69,6 @@ static void *storm(void *arg)
 		hold(w);
 		t->released = now_ns();
 		pthread_mutex_unlock(w->mutex);
-		t->unlocked = now_ns();
 		w->cnt++;
 		sleep_ns((uint64_t)rand_r(&w->seed) % 1000000);
 	}
@@ -84,9 +83,8 @@ static int write_log(const char *path, const struct worker *w, int n)
 	for (int i = 0; i < n; i++) {
 		for (size_t k = 0; k < w[i].cnt; k++) {
 			const struct take *t = &w[i].takes[k];
-			fprintf(f, "%d %ju %ju %ju %ju\n", w[i].tid, (uintmax_t)t->requested,
-				(uintmax_t)t->acquired, (uintmax_t)t->released,
-				(uintmax_t)t->unlocked);
+			fprintf(f, "%d %ju %ju %ju\n", w[i].tid, (uintmax_t)t->requested,
+				(uintmax_t)t->acquired, (uintmax_t)t->released);
 		}
 	}
 	return fclose(f) ? (perror(path), 1) : 0;

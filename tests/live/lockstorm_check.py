@@ -4,11 +4,10 @@
 
 Compares who criticast says held the lock, moment by moment, with the storm's own log. Every ns of
 every lock piece is one of: right (that thread had it), wrong (another had it), unnamed (one had it,
-criticast names nobody), free (by the log nobody had it: it was being handed over), unlocking (the
-thread named had let another one in but was still inside its unlock: a holder that loses its CPU
-between the two wakes nobody for as long, so nothing tells of the other). Exits 1 when the share of
-wrong in lock-wait time is above the limit, when criticast names too few holders, or when it does
-not see the waits that the log shows."""
+criticast names nobody), free (by the log nobody had it), handed (the thread named was woken to take
+it and waits for a CPU, says criticast: nobody is said to hold it, and whoever barges in meanwhile is
+not what the wait is for). Exits 1 when the share of wrong in lock-wait time is above the limit, when
+criticast names too few holders, or when it does not see the waits that the log shows."""
 import bisect
 import json
 import sys
@@ -29,19 +28,6 @@ class Truth:
         self.end = [t[3] for t in takes]
         for i in range(1, len(takes)):
             assert self.start[i] >= self.end[i - 1], "the log itself shows two holders at once"
-        self.unlocks = {}
-        for t in takes:
-            self.unlocks.setdefault(t[0], []).append((t[3], t[4]))
-
-    def unlocking(self, tid, lo, hi):
-        """ns of [lo, hi) in which tid was inside an unlock."""
-        spans = self.unlocks.get(tid, ())
-        i = max(0, bisect.bisect_right(spans, (lo, 0)) - 1)
-        ns = 0
-        while i < len(spans) and spans[i][0] < hi:
-            ns += max(0, min(hi, spans[i][1]) - max(lo, spans[i][0]))
-            i += 1
-        return ns
 
     def holders(self, lo, hi):
         i = max(0, bisect.bisect_right(self.start, lo) - 1)
@@ -53,25 +39,32 @@ class Truth:
 
 
 def lock_pieces(analysis, tids):
+    """(piece, [(start, end) of what is within, without the hand-over])"""
     for req in analysis["requests"]:
-        for p in req["path"]:
-            if p["depth"] == 0 and p["class"] == "lock" and p["task"]["tid"] in tids:
-                yield p
+        piece, parts = None, []
+        for p in req["path"] + [dict(depth=0)]:
+            if p["depth"] == 0:
+                if piece:
+                    yield piece, parts
+                lock = p.get("class") == "lock" and p["task"]["tid"] in tids
+                piece, parts = p if lock else None, []
+            elif p["depth"] == 1 and p["class"] != "lock_handoff":
+                parts.append((p["start_ns"], p["end_ns"]))
 
 
 def compare(analysis, takes):
     truth = Truth(takes)
-    ns = dict(right=0, wrong=0, unnamed=0, free=0, unlocking=0)
-    for p in lock_pieces(analysis, {t[0] for t in takes}):
-        lo, hi = p["start_ns"], p["end_ns"]
+    ns = dict(right=0, wrong=0, unnamed=0, free=0, handed=0)
+    for p, parts in lock_pieces(analysis, {t[0] for t in takes}):
+        parts = parts or [(p["start_ns"], p["end_ns"])]
         named = (p.get("holder") or {}).get("tid", 0)
-        held = 0
-        for tid, a, b in truth.holders(lo, hi):
-            held += b - a
-            excused = truth.unlocking(named, a, b) if named != tid else 0
-            ns["unlocking"] += excused
-            ns["unnamed" if not named else "right" if tid == named else "wrong"] += b - a - excused
-        ns["free"] += hi - lo - held
+        ns["handed"] += p["end_ns"] - p["start_ns"] - sum(b - a for a, b in parts)
+        for lo, hi in parts:
+            held = 0
+            for tid, a, b in truth.holders(lo, hi):
+                held += b - a
+                ns["unnamed" if not named else "right" if tid == named else "wrong"] += b - a
+            ns["free"] += hi - lo - held
     return ns
 
 
@@ -98,12 +91,15 @@ def main():
           + ", ".join(f"{k} {v:.2f} %" for k, v in share.items()) + f"; {lost} dropped")
     if limit is None:
         return 0
-    named = 100.0 * (ns["right"] + ns["wrong"]) / max(1, total - ns["free"] - ns["unlocking"])
+    said = sum(ns[k] for k in ("right", "wrong", "unnamed"))
+    named = 100.0 * (ns["right"] + ns["wrong"]) / max(1, said)
     bad = []
     if share["wrong"] > limit:
         bad.append(f"wrong holder for {share['wrong']:.2f} % of lock-wait time, limit {limit} %")
     if named < 95:
         bad.append(f"a holder is named for only {named:.1f} % of the time in which one held it")
+    if share["right"] < 50:
+        bad.append(f"the right holder is named for only {share['right']:.1f} % of the waiting")
     if seen < 85:
         bad.append(f"only {seen:.1f} % of the waiting in the log was seen as lock waits")
     if lost:
