@@ -16,6 +16,17 @@ struct ranked {
 	bool pinned;  /* the selected one and those of ports: kept when rows are cut */
 };
 
+uint64_t snap_group_share(const cc_ns class_ns[WAIT_CLASS_CNT], char group, cc_ns latency)
+{
+	double sum = 0;
+
+	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
+		if (wait_class_letter(c) == group)
+			sum += (double)class_ns[c];
+	}
+	return latency ? (uint64_t)(sum / (double)latency * 1e6) : 0;
+}
+
 static uint64_t sort_key(const struct cc_request *r, enum snap_sort sort)
 {
 	switch (sort) {
@@ -29,6 +40,10 @@ static uint64_t sort_key(const struct cc_request *r, enum snap_sort sort)
 		return r->unexplained_ns;
 	case SORT_DOMINANT:
 		return request_found(r)->dominant.ns;
+	case SORT_CPU:
+		return snap_group_share(request_found(r)->class_ns, 'C', request_latency(r));
+	case SORT_RUNQ:
+		return snap_group_share(request_found(r)->class_ns, 'R', request_latency(r));
 	}
 	return request_latency(r);
 }

@@ -13,7 +13,18 @@ typedef uint32_t cc_str; /* a string of this snapshot: snapshot_str(); 0 is "" *
 
 struct filter; /* filter.h: a parsed filter */
 
-enum snap_sort { SORT_LATENCY, SORT_AGE, SORT_CONFIDENCE, SORT_UNEXPLAINED, SORT_DOMINANT };
+enum snap_sort {
+	SORT_LATENCY,
+	SORT_AGE,
+	SORT_CONFIDENCE,
+	SORT_UNEXPLAINED,
+	SORT_DOMINANT,
+	SORT_CPU, /* shares of latency, as the columns have them */
+	SORT_RUNQ,
+};
+
+/* ns by group of a class (WAIT_GROUPS), as parts of a million of @latency. */
+uint64_t snap_group_share(const cc_ns class_ns[WAIT_CLASS_CNT], char group, cc_ns latency);
 enum snap_group { GROUP_CLASS, GROUP_SITE, GROUP_RESOURCE, GROUP_WAKER, GROUP_HOLDER };
 
 struct cc_query {                    /* what the user looks at; all zero: the default view */

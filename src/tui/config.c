@@ -20,9 +20,13 @@ struct word {
 };
 
 static const char *const sort_names[] = {
-	[SORT_LATENCY] = "latency",       [SORT_AGE] = "age",
-	[SORT_CONFIDENCE] = "confidence", [SORT_UNEXPLAINED] = "unexplained",
+	[SORT_LATENCY] = "latency",
+	[SORT_AGE] = "age",
+	[SORT_CONFIDENCE] = "confidence",
+	[SORT_UNEXPLAINED] = "unexplained",
 	[SORT_DOMINANT] = "dominant",
+	[SORT_CPU] = "cpu",
+	[SORT_RUNQ] = "runq",
 };
 
 #define X(id, name) name,
@@ -138,7 +142,8 @@ static int sort_read(const char *v, struct config *c, struct cc_err *err)
 	int i = find_name(sort_names, ARRAY_SIZE(sort_names), name);
 	bool up = is_word(how, "ascending");
 	if (i < 0 || next_word(&v).len || (how.len && !up && !is_word(how, "descending")))
-		return wrong(err, "sort: wanted latency, age, confidence, unexplained or dominant, "
+		return wrong(err, "sort: wanted latency, age, confidence, unexplained, dominant, "
+				  "cpu or runq, "
 				  "then ascending or descending");
 	c->sort = (enum snap_sort)i;
 	c->ascending = up;

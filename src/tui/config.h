@@ -4,7 +4,7 @@
  *	theme = okabe-ito          as --theme
  *	interval = 2s              0.1s .. 60s; as --interval
  *	columns = req lat dominant held conf
- *	sort = age ascending       latency, age, confidence, unexplained, dominant
+ *	sort = age ascending       latency, age, confidence, unexplained, dominant, cpu, runq
  *	key.page-down = PgDn ^F J  all keys of an action; names as `top --help-keys` has them
  *
  * '#' begins a comment at the start of a line. What the command line says goes first. */

@@ -101,7 +101,8 @@ enum screen {
 	X(SAVE, SAVE, ON_ALL | ON(SETUP),                                                       \
 	  "save request, filtered set or window (pprof, trace, text); on Setup: the settings",  \
 	  'w', TK_F(9))                                                                         \
-	X(COPY, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request's story (OSC 52)", 'y')      \
+	X(COPY, SAVE, ON_ALL, "copy the request's story; of other screens, the text (OSC 52)",  \
+	  'y')                                                                                  \
 	X(COPY_JSON, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request as JSON (OSC 52)", 'Y') \
 	X(MARK, SAVE, ON(REQUESTS) | ON_REQUEST, "mark or unmark the request", 'm', TK_F(7))    \
 	X(RESTART, VIEW, ON_ALL, "wait for the exited target to run again", 'R')                \

@@ -25,6 +25,10 @@ static cc_ns sort_key(const struct snap_request *r, enum snap_sort sort)
 		return r->unexplained_ns;
 	case SORT_DOMINANT:
 		return r->dominant.ns;
+	case SORT_CPU:
+		return snap_group_share(r->class_ns, 'C', r->latency_ns);
+	case SORT_RUNQ:
+		return snap_group_share(r->class_ns, 'R', r->latency_ns);
 	}
 	return 0;
 }

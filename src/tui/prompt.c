@@ -212,6 +212,8 @@ static const struct item sort_items[] = {
 	[SORT_CONFIDENCE] = { 'c', "confidence" },
 	[SORT_UNEXPLAINED] = { 'u', "unexplained time" },
 	[SORT_DOMINANT] = { 'd', "dominant wait" },
+	[SORT_CPU] = { 'p', "share on the CPU" },
+	[SORT_RUNQ] = { 'r', "share in the run queue" },
 };
 static const struct item save_items[] = {
 	[TUI_SAVE_REQUEST] = { 'r', "this request" },
@@ -221,7 +223,9 @@ static const struct item save_items[] = {
 
 const char *sort_name(enum snap_sort s)
 {
-	static const char *const names[] = { "LAT", "AGE", "CONF", "?%", "DOMINANT" };
+	static const char *const names[] = {
+		"LAT", "AGE", "CONF", "?%", "DOMINANT", "CPU%", "RUNQ%"
+	};
 	return s < ARRAY_SIZE(names) ? names[s] : "";
 }
 

@@ -115,15 +115,31 @@ static void wait_term(const struct ui *ui, const struct snap_wait *w, char *buf,
 			  wait_class_json(w->cls));
 }
 
+/* The victims of a row of blame: their port and the class they felt; "not both" is no term, so to
+ * exclude them the class alone. */
+static void blame_term(const struct ui *ui, const struct snap_blame *b, bool exclude, char *buf,
+		       size_t cap)
+{
+	const char *port = strrchr(snapshot_str(ui->snap, b->victim), ':');
+	char wait[64];
+	term_text(wait, sizeof(wait), "wait", wait_class_json(b->cls));
+	if (!exclude && port && port[1] && !port[1 + strspn(port + 1, "0123456789")])
+		snprintf(buf, cap, "port=%s %s", port + 1, wait);
+	else
+		snprintf(buf, cap, "%s", wait);
+}
+
 /* The filter term that the selected row stands for; "" if none. */
-static void row_term(const struct ui *ui, char *buf, size_t cap)
+static void row_term(const struct ui *ui, bool exclude, char *buf, size_t cap)
 {
 	const struct snapshot *s = ui->snap;
 	enum screen on = ui_screen(ui);
 	uint32_t row = (uint32_t)ui->pos[on].row;
 	const struct snap_request *r;
 	buf[0] = '\0';
-	if (on == SCREEN_WAITS && s && !ui->blame && row < s->wait_cnt)
+	if (on == SCREEN_WAITS && s && ui->blame && row < s->blame_cnt)
+		blame_term(ui, &s->blame[row], exclude, buf, cap);
+	else if (on == SCREEN_WAITS && s && !ui->blame && row < s->wait_cnt)
 		wait_term(ui, &s->waits[row], buf, cap);
 	else if (on == SCREEN_THREADS && s && row < s->thread_cnt)
 		snprintf(buf, cap, "tid=%u", s->threads[row].task.tid);
@@ -138,7 +154,7 @@ bool ui_add_term(struct ui *ui, bool exclude)
 {
 	char text[TUI_FILTER_LEN], term[TUI_FILTER_LEN];
 	const char *old = ui->want.filter;
-	row_term(ui, term, sizeof(term));
+	row_term(ui, exclude, term, sizeof(term));
 	if (!*term) {
 		ui_say(ui, true, "no wait to filter by here");
 		return false;

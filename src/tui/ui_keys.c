@@ -180,9 +180,43 @@ static bool act_screen(struct ui *ui, enum action a)
 
 /* ---- keeping ---- */
 
+/* Of screens that are about no request: what they show, as text. */
+static int copy_screen(const struct ui *ui, char **ret)
+{
+	struct canvas c;
+	size_t len;
+	int err = canvas_init(&c, ui->w, ui->h);
+	FILE *out = err ? NULL : open_memstream(ret, &len);
+	if (!err && !out)
+		err = -ENOMEM;
+	if (!err) {
+		ui_draw(ui, &c);
+		canvas_dump(&c, out);
+		err = fclose(out) ? -ENOMEM : 0;
+	}
+	canvas_done(&c);
+	return err;
+}
+
+static unsigned int copied(struct ui *ui, char *text, const char *what)
+{
+	free(ui->clip);
+	ui->clip = text;
+	ui_say(ui, false, "copied %s: %zu bytes", what, strlen(text));
+	return UI_DRAW | UI_COPY;
+}
+
 static unsigned int copy(struct ui *ui, bool json)
 {
 	const struct snapshot *s;
+	char *screen = NULL;
+	if (!(keymap_row(ACT_COPY_JSON)->screens & 1u << ui_screen(ui))) {
+		int bad = copy_screen(ui, &screen);
+		if (!bad)
+			return copied(ui, screen, "this screen");
+		ui_say(ui, true, "not copied: %s", strerror(-bad));
+		return UI_DRAW;
+	}
 	const struct snap_request *r = ui_request(ui, &s);
 	char *text = NULL;
 	if (!r) {
@@ -198,10 +232,7 @@ static unsigned int copy(struct ui *ui, bool json)
 		ui_say(ui, true, "not copied: %s", strerror(-err));
 		return UI_DRAW;
 	}
-	free(ui->clip);
-	ui->clip = text;
-	ui_say(ui, false, "copied %s: %zu bytes", snapshot_str(s, r->id_text), strlen(text));
-	return UI_DRAW | UI_COPY;
+	return copied(ui, text, snapshot_str(s, r->id_text));
 }
 
 static unsigned int next_theme(struct ui *ui)

@@ -16,8 +16,8 @@ struct col_spec {
 static const struct col_spec specs[COL_CNT] = {
 	[COL_ID] = { "REQ", 9, 14, 0, false, -1 },
 	[COL_LAT] = { "LAT ms", 7, 7, 0, true, SORT_LATENCY },
-	[COL_CPU] = { "CPU%", 4, 4, 4, true, -1 },
-	[COL_RUNQ] = { "RUNQ%", 5, 5, 4, true, -1 },
+	[COL_CPU] = { "CPU%", 4, 4, 4, true, SORT_CPU },
+	[COL_RUNQ] = { "RUNQ%", 5, 5, 4, true, SORT_RUNQ },
 	[COL_MIX] = { "MIX", 10, 16, 5, false, -1 },
 	[COL_DOMINANT] = { "DOMINANT WAIT", 12, 60, 0, false, SORT_DOMINANT },
 	[COL_SHARE] = { "%", 3, 3, 8, true, -1 },

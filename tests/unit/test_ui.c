@@ -102,13 +102,23 @@ Test(ui, sort_acts_at_once_and_tells_the_owner)
 	for (int i = 1; i < (int)t.ui.order_cnt; i++)
 		cr_expect_geq(ui_row(&t.ui, i - 1, &s)->unexplained_ns,
 			      ui_row(&t.ui, i, &s)->unexplained_ns);
+	ui_test_keys(&t, "sr"); /* by the share in the run queue: the one behind backup */
+	cr_expect_eq(row_id(0).id, 0x7f39e0);
+	ui_test_keys(&t, "sp");
+	cr_expect_eq(t.last.sort, SORT_CPU);
+	for (int i = 1; i < (int)t.ui.order_cnt; i++) {
+		const struct snap_request *a = ui_row(&t.ui, i - 1, &s);
+		const struct snap_request *b = ui_row(&t.ui, i, &s);
+		cr_expect_geq(snap_group_share(a->class_ns, 'C', a->latency_ns),
+			      snap_group_share(b->class_ns, 'C', b->latency_ns));
+	}
 	ui_test_keys(&t, "slI");
 	cr_expect(t.last.ascending);
 	for (int i = 1; i < (int)t.ui.order_cnt; i++)
 		cr_expect_leq(ui_row(&t.ui, i - 1, &s)->latency_ns,
 			      ui_row(&t.ui, i, &s)->latency_ns);
 	ui_test_keys(&t, "<<");
-	cr_expect_eq(t.last.sort, SORT_DOMINANT);
+	cr_expect_eq(t.last.sort, SORT_RUNQ);
 	ui_test_keys(&t, ">");
 	cr_expect_eq(t.last.sort, SORT_LATENCY);
 }
@@ -151,6 +161,10 @@ Test(ui, filter_by_row)
 	ui_test_keys(&t, "c2tt<Enter>");
 	cr_expect_str_eq(t.last.filter, "resource=cart_mutex");
 	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
+	ui_test_keys(&t, "c2ttt<Enter>");
+	cr_expect_str_eq(t.last.filter, "port=8080 wait=lock", "the victims of a row of blame");
+	ui_test_keys(&t, "c2x");
+	cr_expect_str_eq(t.last.filter, "!wait=lock");
 	ui_test_keys(&t, "c3<Enter>");
 	cr_expect_str_eq(t.last.filter, "tid=4245");
 }
@@ -250,6 +264,9 @@ Test(ui, copy_gives_the_story)
 	t.effects = 0;
 	ui_test_keys(&t, "Y");
 	cr_expect_not(t.effects & UI_COPY, "no JSON without an owner that can");
+	ui_test_keys(&t, "2y"); /* no request here: the text of the screen */
+	cr_expect(t.effects & UI_COPY);
+	cr_expect(strstr(t.ui.clip, "slow against typical"));
 }
 
 Test(ui, escape_never_quits_and_q_quits_at_the_top)

@@ -36,6 +36,8 @@ static const struct golden cases[] = {
 	{ "exited", SNAP_GONE | SNAP_ENDED, false, false, "" },
 	{ "loss", SNAP_LOSS, false, false, "" },
 	{ "paused", 0, false, false, "p" },
+	{ "lag", SNAP_LAG, false, false, "" },
+	{ "marks", SNAP_LOSS, false, false, "jjm " },
 	{ "replay", 0, true, false, "p" },
 	{ "replay-end", SNAP_ENDED, true, false, "" },
 };

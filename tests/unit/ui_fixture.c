@@ -326,9 +326,8 @@ static void add_waits(struct build *b)
 	waits[0].resource = str(b, "cart_mutex");
 	waits[1].resource = str(b, "10.0.0.20:5432");
 	struct snap_blame blame[] = {
-		{ str(b, "GET-like on :8080"), str(b, "worker/4249 (no request)"), WAIT_LOCK,
-		  CC_MS(3100) },
-		{ str(b, "GET-like on :8080"), str(b, "backup/911"), WAIT_RUNQ, CC_MS(750) },
+		{ str(b, "nginx:8080"), str(b, "worker[4242]"), WAIT_LOCK, CC_MS(3100) },
+		{ str(b, "nginx:8080"), str(b, "backup[911]"), WAIT_RUNQ, CC_MS(750) },
 	};
 	struct snap_slow_typical slow[] = {
 		{ WAIT_LOCK, CC_US(41500), CC_US(500) },
@@ -429,6 +428,10 @@ static void add_stats(struct build *b, unsigned int how)
 	s->runtime.ring_fill = 0.02;
 	s->runtime.live = !(how & SNAP_ENDED);
 	s->runtime.newest_ns = s->now_ns;
+	if (how & SNAP_LAG) {
+		s->runtime.lag_ns = CC_MS(2400);
+		s->runtime.slowed_ns = CC_S(4);
+	}
 	s->runtime.kept_from_ns = s->first_ns;
 	s->runtime.kept_bytes = 12 << 20;
 	s->runtime.unwind = (struct snap_unwind){ .user = 40000,

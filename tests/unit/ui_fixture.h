@@ -12,6 +12,7 @@ enum {
 	SNAP_ENDED = 1 << 3, /* end of a replay */
 	SNAP_PAUSED = 1 << 4,
 	SNAP_LATER = 1 << 5,  /* a second later, a new slow request */
+	SNAP_LAG = 1 << 7,    /* the host is too busy to keep up */
 	SNAP_FORGOT = 1 << 6, /* 7f3a9c#3 has left the window and is no longer known */
 };
 
