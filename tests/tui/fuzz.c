@@ -326,6 +326,7 @@ int main(int argc, char **argv)
 	struct fuzz f = { .file = argv[1], .rnd = argc > 3 ? strtoull(argv[3], NULL, 0) : 1 };
 	f.rnd = f.rnd * 0x9e3779b97f4a7c15ull | 1;
 	setenv("TZ", "UTC", 1);
+	setenv("XDG_CONFIG_HOME", "/proc/none", 1); /* Setup's save must not write the real file */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run_screens(&f, steps);
