@@ -126,7 +126,10 @@ static int find_table(struct go_tab *t, const struct go_image *img)
 	if (err != -ENOEXEC)
 		return err;
 	err = go_image_scan(img, hunt_word, &h);
-	return err < 0 ? err : h.err;
+	if (err < 0 || !h.err || h.err == -ENOMEM)
+		return err < 0 ? err : h.err;
+	/* 8 bytes that look right are no table yet */
+	return t->f->maybe_go ? h.err : -ENOEXEC;
 }
 
 int go_tab_new(struct elf_file *f, struct go_tab **ret)

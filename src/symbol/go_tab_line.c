@@ -172,17 +172,18 @@ size_t go_tab_places(struct go_tab *t, uint64_t pc, struct go_place *ret, size_t
 	struct go_call c;
 	uint32_t table;
 	size_t n = 0;
-	int32_t i;
+	int32_t i, last = -1;
 
 	if (!cap || !go_tab_func(t, pc, &fn))
 		return 0;
 	table = t->gofunc && go_tab_has_inline(t, &fn) ? data_word(t, &fn, PCDATA_INLINE) : 0;
 	/* the call that @pc was inlined by, then the one that was inlined into, ... */
-	while (n + 1 < cap && go_tab_value(t, &fn, table, pc, &i) && i >= 0 &&
+	while (n + 1 < cap && go_tab_value(t, &fn, table, pc, &i) && i >= 0 && i != last &&
 	       go_tab_call(t, &fn, (uint32_t)i, &c) && c.parent_pc < fn.end - fn.entry) {
 		go_tab_name(t, c.name, ret[n].name, sizeof(ret[n].name));
 		place_file(t, &fn, pc, &ret[n++]);
 		pc = fn.entry + c.parent_pc;
+		last = i;
 	}
 	go_tab_name(t, fn.name, ret[n].name, sizeof(ret[n].name));
 	place_file(t, &fn, pc, &ret[n++]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seeds DIR RECORDING: what the targets of binary input start from, made of a recording: slices of
  * it as bare records (engine), coded (codec) and as files (trace); and this program's own
- * .eh_frame. Small ones: libFuzzer mutates them one change at a time. */
+ * .eh_frame; a Go program. Small ones: libFuzzer mutates them one change at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 
 #include "codec.h"
 #include "elf_file.h"
+#include "go_tiny.h"
 #include "trace.h"
 
 enum { SLICES = 8, SLICE_BYTES = 12 << 10, EH_BYTES = 16 << 10 };
@@ -96,6 +97,14 @@ static int make_ehframe(const char *dir)
 	return n == (ssize_t)len ? save(dir, "ehframe", 0, bytes, len) : -EIO;
 }
 
+static int make_go(const char *dir)
+{
+	struct go_tiny t;
+
+	go_tiny_make(&t);
+	return save(dir, "go_bin", 0, t.b, t.len);
+}
+
 int main(int argc, char **argv)
 {
 	struct trace_reader *r;
@@ -111,6 +120,8 @@ int main(int argc, char **argv)
 	}
 	if (!code)
 		code = make_ehframe(argv[1]);
+	if (!code)
+		code = make_go(argv[1]);
 	if (code)
 		fprintf(stderr, "seeds: %s %s\n", strerror(-code), err.msg);
 	return code ? 1 : 0;
