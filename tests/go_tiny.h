@@ -22,7 +22,8 @@ static inline size_t go_tiny_put(struct go_tiny *t, size_t align, const void *p,
 {
 	size_t at = (t->len + align - 1) / align * align;
 
-	memcpy(t->b + at, p, n);
+	if (n)
+		memcpy(t->b + at, p, n);
 	t->len = at + n;
 	return at;
 }

@@ -49,6 +49,38 @@ static bool member_at(Dwarf_Die *die, uint64_t *ret)
 	return true;
 }
 
+static void set_field(struct go_layout *l, int field, uint64_t at)
+{
+	memcpy((char *)l + field, &(uint32_t){ (uint32_t)CC_MIN(at, UINT32_MAX) },
+	       sizeof(uint32_t));
+}
+
+/* From Go 1.26 a pointer that the collector must not follow is a pair, in a struct or one within
+ * it, and "vu" is the word that counts. Returns how far from the beginning it stands. */
+static uint64_t word_that_counts(Dwarf_Die *member, unsigned int nest)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die type, die;
+	uint64_t at, in;
+
+	if (nest == NEST_MAX || !dwarf_attr(member, DW_AT_type, &attr) ||
+	    !dwarf_formref_die(&attr, &type) || dwarf_peel_type(&type, &type) ||
+	    dwarf_tag(&type) != DW_TAG_structure_type || dwarf_child(&type, &die))
+		return 0;
+	do {
+		const char *name = dwarf_diename(&die);
+
+		if (dwarf_tag(&die) != DW_TAG_member || !name || !member_at(&die, &at))
+			continue;
+		if (!strcmp(name, "vu"))
+			return at;
+		in = word_that_counts(&die, nest + 1);
+		if (in)
+			return at + in;
+	} while (!dwarf_siblingof(&die, &die));
+	return 0;
+}
+
 /* Notes the members of a struct; @prefix is "g" or "g.sched", its place @base. */
 static void take_members(Dwarf_Die *type, const char *prefix, uint64_t base, unsigned int nest,
 			 struct go_layout *ret)
@@ -70,8 +102,7 @@ static void take_members(Dwarf_Die *type, const char *prefix, uint64_t base, uns
 		int field = go_layout_field(path);
 
 		if (field >= 0)
-			memcpy((char *)ret + field, &(uint32_t){ (uint32_t)(base + at) },
-			       sizeof(uint32_t));
+			set_field(ret, field, base + at + word_that_counts(&die, 0));
 		else if (nest < NEST_MAX && !strcmp(path, "g.sched") &&
 			 dwarf_attr(&die, DW_AT_type, &attr) && dwarf_formref_die(&attr, &inner) &&
 			 !dwarf_peel_type(&inner, &inner))
