@@ -51,8 +51,9 @@ static bool member_at(Dwarf_Die *die, uint64_t *ret)
 
 static void set_field(struct go_layout *l, int field, uint64_t at)
 {
-	memcpy((char *)l + field, &(uint32_t){ (uint32_t)CC_MIN(at, UINT32_MAX) },
-	       sizeof(uint32_t));
+	uint32_t v = at < UINT32_MAX ? (uint32_t)at : UINT32_MAX;
+
+	memcpy((char *)l + field, &v, sizeof(v));
 }
 
 /* From Go 1.26 a pointer that the collector must not follow is a pair, in a struct or one within

@@ -28,6 +28,7 @@ enum {
 	GO_FUNC_TOP = 1,      /* nothing called it: the first function of a stack */
 	GO_FUNC_SP_WRITE = 2, /* it changes stacks: what called it stands on another one */
 	/* by go_tab_frame() alone: */
+	GO_FUNC_CLONE = 32,    /* makes a thread, which begins in it: on another stack, AX is 0 */
 	GO_FUNC_LEFT = 64,     /* the goroutine left the thread here, nothing comes back */
 	GO_FUNC_INJECTED = 128 /* it was not called: what stands below was interrupted */
 };

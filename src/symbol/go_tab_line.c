@@ -80,6 +80,7 @@ static uint8_t flags_by_name(struct go_tab *t, const struct go_func *fn)
 	} special[] = {
 		{ "runtime.mcall", GO_FUNC_LEFT },
 		{ "runtime.morestack", GO_FUNC_LEFT },
+		{ "runtime.clone", GO_FUNC_CLONE },
 		{ "runtime.asyncPreempt", GO_FUNC_INJECTED },
 		{ "runtime.sigpanic", GO_FUNC_INJECTED },
 	};

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "teller.h"
-#include "go_tab.h"
+#include "go_lines.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,9 +14,7 @@
 #define NAME_MAX_ 256        /* of a function */
 #define PLACE_MAX (2 * PLACE_TEXT_MAX)
 #define NEAR_MAP 8
-#define GO_CALLS 12    /* inlined into each other at one place, and told */
-#define LINES_MAX 4096 /* bytes of text or place of one address */
-#define PROBE_GAP 2    /* frames without a known name between those of probes */
+#define PROBE_GAP 2 /* frames without a known name between those of probes */
 
 /* What a key in t->named is of; mixed into it. */
 enum { TOLD_FRAME = 1, TOLD_ADDR, TOLD_FILE };
@@ -68,13 +65,13 @@ static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2,
 		     const char *text, size_t len, const char *place, size_t place_len)
 {
 	union {
-		char room[sizeof(struct cc_rec_name) + PATH_MAX + LINES_MAX + 8];
+		char room[sizeof(struct cc_rec_name) + PATH_MAX + GO_LINES_MAX + 8];
 		struct cc_rec_name n;
 	} r = { { 0 } };
 	size_t size;
 
 	len = CC_MIN(len, PATH_MAX);
-	place_len = CC_MIN(place_len, LINES_MAX);
+	place_len = CC_MIN(place_len, GO_LINES_MAX);
 	size = (sizeof(r.n) + len + place_len + 7) / 8 * 8;
 	r.n.h = (struct cc_rec){
 		.size = (uint16_t)size, .kind = CC_REC_NAME, .cpu = 0xffff, .aux = what, .ts = t->ts
@@ -138,57 +135,6 @@ static struct elf_file *code_file(struct teller *t, struct proc *proc, struct ma
 	return f && !maps_vaddr(p, f, ip - back, ret_vaddr) ? f : NULL;
 }
 
-struct frame_lines { /* of one address: text and place, '\n' between those of several calls */
-	char text[LINES_MAX], place[LINES_MAX];
-	size_t len, place_len;
-};
-
-/* Adds to @buf, behind a line's end if @next; what does not fit is left out. Names are not trusted:
- * they have no line ends of their own. */
-static CC_PRINTF(5, 6) void add_line(char *buf, size_t cap, size_t *len, bool next, const char *fmt,
-				     ...)
-{
-	size_t at = *len + next;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = at < cap ? vsnprintf(buf + at, cap - at, fmt, ap) : -1;
-	va_end(ap);
-	if (n < 0 || (size_t)n >= cap - at)
-		return;
-	for (char *p = buf + at; (p = strchr(p, '\n'));)
-		*p = '?';
-	if (next)
-		buf[*len] = '\n';
-	*len = at + (size_t)n;
-}
-
-/* Where Go code stands, one line for each call: those that were inlined first. Returns the lengths,
- * 0: it is no Go code. */
-static size_t go_lines(struct elf_file *f, uint64_t vaddr, unsigned int back, const char *base,
-		       size_t base_len, struct frame_lines *ret)
-{
-	struct go_place at[GO_CALLS];
-	struct go_func fn;
-	struct go_tab *tab;
-	size_t n = elf_file_go(f, false, &tab) ? 0 : go_tab_places(tab, vaddr, at, GO_CALLS);
-
-	*ret = (struct frame_lines){ 0 };
-	if (!n || !go_tab_func(tab, vaddr, &fn))
-		return 0;
-	for (size_t i = 0; i < n; i++) {
-		const char *file = strrchr(at[i].file, '/');
-
-		add_line(ret->text, sizeof(ret->text), &ret->len, i > 0, "%s", at[i].name);
-		add_line(ret->place, sizeof(ret->place), &ret->place_len, i > 0, "%.*s %.100s:%d",
-			 (int)CC_MIN(base_len, 64), base, file ? file + 1 : at[i].file, at[i].line);
-	}
-	add_line(ret->text, sizeof(ret->text), &ret->len, false, "+0x%" PRIx64,
-		 vaddr + back - fn.entry);
-	return n;
-}
-
 /* @back: 1 if @ip is a return address, which belongs to the call before it. */
 static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *p, uint64_t ip,
 			   unsigned int back)
@@ -196,7 +142,7 @@ static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *
 	char name[NAME_MAX_], text[NAME_MAX_ + 32];
 	uint64_t vaddr, off;
 	struct elf_file *f = code_file(t, proc, p, ip, back, &vaddr);
-	struct frame_lines lines;
+	struct go_lines lines;
 	const char *base;
 	size_t base_len;
 	bool named;
@@ -206,7 +152,7 @@ static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *
 		return 0;
 	base = maps_base_name(&proc->maps, p, &base_len);
 	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
-	if (go_lines(f, vaddr, back, base, base_len, &lines))
+	if (go_lines_at(f, vaddr, back, base, base_len, &lines))
 		return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, lines.text, lines.len,
 				 lines.place, lines.place_len);
 	named = !elf_file_name(f, vaddr, false, name, sizeof(name), &off);

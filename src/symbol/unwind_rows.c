@@ -267,9 +267,11 @@ static enum step by_go_frame(struct state *s, uint32_t size, uint8_t flags, stru
 {
 	uint64_t sp = s->regs[CFI_SP], bp, ip;
 
-	if (flags & (GO_FUNC_TOP | GO_FUNC_LEFT))
+	if (flags & (GO_FUNC_TOP | GO_FUNC_LEFT) ||
+	    (flags & GO_FUNC_CLONE && s->exact && !s->regs[0]))
 		return end(out, UNWIND_START);
-	if (flags & GO_FUNC_SP_WRITE) /* it goes on on the goroutine's stack, or the thread's */
+	if (flags & GO_FUNC_SP_WRITE &&
+	    !(flags & GO_FUNC_CLONE)) /* it goes on on the goroutine's stack, or the thread's */
 		return end(out, UNWIND_CUT);
 	s->cut = false;
 	if (!read_stack(s, sp + size, &ip))
