@@ -87,6 +87,7 @@ static __always_inline void go_check(struct cc_bpf_go *go, struct task_struct *c
 		go->bad++;
 }
 
+/* @go: NULL when no more is to be told than that it is. */
 static __always_inline void go_task_send(const struct cc_bpf_go *go, __u64 g,
 					 const struct cc_bpf_go_state *s, __u32 tgid, __u32 tid,
 					 __u16 what, __u64 now)
@@ -101,12 +102,12 @@ static __always_inline void go_task_send(const struct cc_bpf_go *go, __u64 g,
 	rec_init(&r->h, sizeof(*r), CC_REC_GO_TASK, 0, what, now);
 	r->goid = s->goid;
 	r->parent_goid = s->parent;
-	if (!s->parent && go->at.g_parentgoid != GO_NO_FIELD)
+	if (go && !s->parent && go->at.g_parentgoid != GO_NO_FIELD)
 		r->parent_goid = go_read(g, go->at.g_parentgoid);
 	r->tgid = tgid;
 	r->tid = tid;
-	r->start_pc = go_read(g, go->at.g_startpc);
-	r->go_pc = go_read(g, go->at.g_gopc);
+	r->start_pc = go ? go_read(g, go->at.g_startpc) : 0;
+	r->go_pc = go ? go_read(g, go->at.g_gopc) : 0;
 	r->born = s->born;
 	events_commit(r, now);
 }

@@ -73,8 +73,10 @@ struct cc_bpf_go_state {
 	__u64 parent;
 	__u64 waker_goid;
 	__u64 object;
-	__u64 sema; /* the last address given to semacquire1, until it parks */
-	__u64 lost; /* CC_LOST() */
+	__u64 sema;  /* the last address given to semacquire1, until it parks */
+	__u64 lost;  /* CC_LOST() */
+	__u64 fd_id; /* cookie of the socket it last waited for */
+	__u32 fd_kind, sock_ports;
 	__u32 seq;
 	__u32 out_tid;
 	__u32 waker_tid;

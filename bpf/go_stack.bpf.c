@@ -9,12 +9,15 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+#define WINDOW_WORDS 128
+
 /* The record is built in the thread's own storage: a uprobe may be preempted, so a CPU's buffer
  * would be another's in the middle of it. */
 struct go_stack_buf {
 	__u64 head[sizeof(struct cc_rec_stack) / 8];
 	__u64 ip[CC_STACK_MAX];
-	__u64 key; /* so far */
+	__u64 window[WINDOW_WORDS]; /* a part of the stack: one read for several frames */
+	__u64 key;                  /* so far */
 	__u32 cnt;
 	__u32 full; /* the start of the goroutine was reached */
 };
@@ -34,27 +37,39 @@ struct {
 	__type(value, __u8);
 } go_stacks SEC(".maps");
 
-struct go_frame {
-	__u64 next, ret;
-};
-
 /* Follows the frames from @bp, within @stack {lo, hi}. What it finds lies in @b and not in
  * registers, so that the verifier need not tell every length from the others. */
 static __always_inline void go_frames(struct go_stack_buf *b, __u64 bp, const __u64 stack[2])
 {
-	struct go_frame f;
+	__u64 from = 0, to = 0, next, ret;
 
 	for (__u32 i = 1; i < CC_STACK_MAX; i++) {
-		if (bp < stack[0] || bp >= stack[1] || bp & 7 ||
-		    bpf_probe_read_user(&f, sizeof(f), (void *)bp))
+		__u64 at;
+
+		if (bp < stack[0] || bp >= stack[1] || bp & 7)
 			break;
-		b->ip[i] = f.ret;
-		b->key = go_hash(b->key, f.ret);
+		if (bp < from || bp + 16 > to) {
+			__u64 len = stack[1] - bp;
+
+			if (len > sizeof(b->window))
+				len = sizeof(b->window);
+			if (len < 16 || bpf_probe_read_user(b->window, (__u32)len, (void *)bp))
+				break;
+			from = bp;
+			to = bp + len;
+		}
+		at = (bp - from) / 8;
+		if (at >= WINDOW_WORDS - 1)
+			break;
+		next = b->window[at];
+		ret = b->window[at + 1];
+		b->ip[i] = ret;
+		b->key = go_hash(b->key, ret);
 		b->cnt = i + 1;
-		b->full = !f.next; /* the frame that returns to runtime.goexit */
-		if (f.next <= bp)
+		b->full = !next; /* the frame that returns to runtime.goexit */
+		if (next <= bp)
 			break;
-		bp = f.next;
+		bp = next;
 	}
 }
 

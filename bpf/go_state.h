@@ -147,19 +147,41 @@ static __always_inline __u8 go_episode_flags(struct cc_bpf_go_state *s, __u64 no
 	return flags;
 }
 
-/* The wait of @s ended: it runs again. */
-static __always_inline void go_episode_send(const struct go_here *h, struct cc_bpf_go_state *s,
+/* What s->fd is. A connection's goroutine mostly waits for the same socket again: then its cookie
+ * is all that is looked at. */
+static __always_inline void go_file(struct task_struct *cur, struct cc_bpf_go_state *s)
+{
+	struct socket *so;
+	struct fd_info x;
+	struct sock *sk;
+	struct file *f;
+
+	if (s->fd_id && s->fd_kind >= CC_FD_SOCK_TCP && s->fd_kind <= CC_FD_SOCK_OTHER) {
+		f = fd_file(cur, (__u32)s->fd);
+		so = f ? (struct socket *)BPF_CORE_READ(f, private_data) : NULL;
+		sk = so ? BPF_CORE_READ(so, sk) : NULL;
+		if (sk && (__u64)BPF_CORE_READ(sk, __sk_common.skc_cookie.counter) == s->fd_id)
+			return;
+	}
+	fd_look(&x, cur, (__u32)s->fd, s->out);
+	s->fd_id = x.id;
+	s->fd_kind = x.kind;
+	s->sock_ports = x.ports;
+}
+
+/* The wait of @s ended: it runs again. Says whether that could be told. */
+static __always_inline bool go_episode_send(const struct go_here *h, struct cc_bpf_go_state *s,
 					    __u64 gp)
 {
 	__u8 flags = go_episode_flags(s, h->now);
 	struct cc_rec_go_episode *r;
-	struct fd_info f = {};
 	__u64 ustack = 0;
+	bool io = s->what == CC_BPF_GO_IS_READ || s->what == CC_BPF_GO_IS_WRITE;
 
 	cnt_add(CC_CNT_GO_EPISODES, 1);
 	if (s->state == CC_BPF_GO_PARKED) {
-		if (s->what == CC_BPF_GO_IS_READ || s->what == CC_BPF_GO_IS_WRITE)
-			fd_look(&f, h->cur, (__u32)s->fd, s->out);
+		if (io)
+			go_file(h->cur, s);
 		if (h->now - s->out >= cfg.stack_min_ns && cfg.stack_tier)
 			ustack = go_stack(gp, h->now);
 	}
@@ -168,19 +190,20 @@ static __always_inline void go_episode_send(const struct go_here *h, struct cc_b
 		cnt_add(CC_CNT_DROP_GO, 1);
 		go_fold_lost(s, h->now - s->out);
 		s->seq++;
-		return;
+		return false;
 	}
 	rec_init(&r->h, sizeof(*r), CC_REC_GO_EPISODE, flags,
 		 s->state == CC_BPF_GO_PARKED ? s->reason : 0, h->now);
 	go_episode_fill(r, h->go, s, h->cur->tgid);
 	r->ustack = ustack;
 	r->in_tid = h->cur->pid;
-	r->fd_id = f.id;
-	r->fd_kind = f.kind;
-	r->sock_ports = f.ports;
+	r->fd_id = io ? s->fd_id : 0;
+	r->fd_kind = io ? s->fd_kind : 0;
+	r->sock_ports = io ? s->sock_ports : 0;
 	s->lost = 0;
 	s->seq++;
 	events_commit(r, h->now);
+	return true;
 }
 
 /* Thread h->cur is about to run @gp. */
@@ -194,7 +217,8 @@ static __always_inline void go_run(const struct go_here *h, __u64 gp)
 		return;
 	s = go_know(h->go, gp, goid, h->cur->tgid, h->cur->pid, h->now);
 	if (s && s->state != CC_BPF_GO_RUNS) {
-		go_episode_send(h, s, gp);
+		if (go_episode_send(h, s, gp))
+			st->goid = goid; /* in_tid has told it */
 		s->state = CC_BPF_GO_RUNS;
 	}
 	go_on_send(h->cur, st, goid, h->now);
@@ -203,8 +227,12 @@ static __always_inline void go_run(const struct go_here *h, __u64 gp)
 /* The running goroutine makes @gp, whose goid may not be known yet. */
 static __always_inline void go_born(const struct go_here *h, __u64 gp)
 {
-	struct cc_bpf_go_state *s = go_state_new(h->cur->tgid, gp);
+	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
 
+	if (s)
+		__builtin_memset(s, 0, sizeof(*s)); /* that of a goroutine that ended */
+	else
+		s = go_state_new(h->cur->tgid, gp);
 	if (!s)
 		return;
 	s->parent = go_current(h);
@@ -217,15 +245,15 @@ static __always_inline void go_born(const struct go_here *h, __u64 gp)
 
 static __always_inline void go_dead(const struct go_here *h, __u64 gp)
 {
-	struct cc_bpf_go_key k = { .g = gp, .tgid = h->cur->tgid };
-	struct cc_bpf_go_state *s = bpf_map_lookup_elem(&go_states, &k);
+	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
 
 	if (!s || !s->goid)
 		return;
 	if (s->lost) /* no record of its own will carry it any more */
 		rec_lost(CC_REC_GO_EPISODE, 0, h->now);
-	go_task_send(h->go, gp, s, h->cur->tgid, h->cur->pid, GO_TASK_DEAD, h->now);
-	bpf_map_delete_elem(&go_states, &k);
+	go_task_send(NULL, gp, s, h->cur->tgid, h->cur->pid, GO_TASK_DEAD, h->now);
+	s->goid = s->born = 0; /* and stays: the next one to have this g takes it */
+	s->state = CC_BPF_GO_RUNS;
 }
 
 #endif
