@@ -8,9 +8,6 @@
 
 #define CC_BPF_GO_REASONS 64
 
-/* The numbers are those of CC_OPT_GO_TIER. */
-enum { CC_BPF_GO_OFF, CC_BPF_GO_ID, CC_BPF_GO_WAITS, CC_BPF_GO_FULL };
-
 /* What gopark's lock argument and the goroutine's state say about the thing waited for. */
 enum {
 	CC_BPF_GO_OBJ_NONE,
@@ -39,7 +36,6 @@ struct cc_bpf_go { /* by tgid */
 	struct go_layout at;
 	__s64 tls_off;   /* of g from the thread pointer */
 	__u64 seed;      /* of the hashes of channel items */
-	__u32 tier;      /* CC_BPF_GO_* */
 	__u32 repeats;   /* bits of CC_BPF_GO_AT_* */
 	__u32 good;      /* threads seen whose g led back to them: procid == tid, curg == g */
 	__u32 bad;       /* ... and not */

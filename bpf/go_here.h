@@ -19,6 +19,7 @@ static __always_inline bool go_here(struct go_here *h, struct pt_regs *ctx, __u3
 	h->go = go_proc(h->cur->tgid);
 	if (!h->go || !go_trusted(h->go))
 		return false;
+	cnt_add(CC_CNT_GO_HITS, 1);
 	if (h->go->repeats >> site & 1 && GO_BRANCH(ctx))
 		return false;
 	h->g = GO_G(ctx);

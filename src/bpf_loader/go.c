@@ -52,7 +52,7 @@ int go_prepare(struct loader *l, bool use)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-static CC_PRINTF(2, 3) int note(struct go_side *g, const char *fmt, ...)
+int go_note(struct go_side *g, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -134,21 +134,23 @@ static int turn_on(struct loader *l, struct go_proc *p)
 {
 	struct cc_err why = { .pos = -1 };
 	const struct go_target *t = &p->target;
-	int err = p->tier == LOADER_GO_ID ? 0 : go_attach(l, p, &why);
+	bool probes = p->tier != LOADER_GO_ID && l->go->cost.level != GO_LEVEL_NONE;
+	int err = probes ? go_attach(l, p, &why) : 0;
 	p->state = LOADER_GO_STATE_ON;
 	if (err) {
 		p->tier = LOADER_GO_ID;
-		err = note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
-			   why.msg);
+		err = go_note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
+			      why.msg);
 	}
 	if (err)
 		return err;
-	return note(l->go,
-		    "go: pid %u is %s (%s): tier %s, %u probes; offsets from %s, true on %u "
-		    "threads or switches%s",
-		    p->tgid, t->version, go_found_name(t->version_by), loader_go_tier_name(p->tier),
-		    p->probe_cnt, go_found_name(t->layout_by), p->good,
-		    l->go->multi || !p->probe_cnt ? "" : "; no uprobe_multi: slow to detach");
+	return go_note(l->go,
+		       "go: pid %u is %s (%s): tier %s, %u probes; offsets from %s, true on %u "
+		       "threads or switches%s",
+		       p->tgid, t->version, go_found_name(t->version_by),
+		       loader_go_tier_name(p->tier), p->probe_cnt, go_found_name(t->layout_by),
+		       p->good,
+		       l->go->multi || !p->probe_cnt ? "" : "; no uprobe_multi: slow to detach");
 }
 
 static int give_up(struct loader *l, struct go_proc *p)
@@ -156,10 +158,11 @@ static int give_up(struct loader *l, struct go_proc *p)
 	go_detach(p);
 	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid);
 	p->state = LOADER_GO_STATE_WRONG;
-	return note(l->go,
-		    "go: pid %u (%s): its offsets are not true here (%u threads or switches right, "
-		    "%u wrong): threads only",
-		    p->tgid, p->target.version, p->good, p->bad);
+	return go_note(
+		l->go,
+		"go: pid %u (%s): its offsets are not true here (%u threads or switches right, "
+		"%u wrong): threads only",
+		p->tgid, p->target.version, p->good, p->bad);
 }
 
 static int look_again(struct loader *l, struct go_proc *p)
@@ -170,6 +173,26 @@ static int look_again(struct loader *l, struct go_proc *p)
 		return turn_on(l, p);
 	if (p->bad >= BAD_ENOUGH && !trusted(p))
 		return give_up(l, p);
+	return 0;
+}
+
+int go_change(struct loader *l, struct go_proc *p, uint32_t level)
+{
+	struct cc_err why = { .pos = -1 };
+	if (p->state != LOADER_GO_STATE_ON || p->tier == LOADER_GO_ID)
+		return 0;
+	if (level == GO_LEVEL_NONE) {
+		go_detach(p);
+		sweep(l, p->tgid); /* what parks now is not seen to go on */
+		return 0;
+	}
+	if (!p->probe_cnt && go_attach(l, p, &why)) {
+		p->tier = LOADER_GO_ID;
+		return go_note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
+			       why.msg);
+	}
+	if (level == GO_LEVEL_THIN)
+		go_thin_out(p);
 	return 0;
 }
 
@@ -184,8 +207,8 @@ static int take_on(struct loader *l, uint32_t tgid, const struct go_target *t)
 	p->tgid = tgid;
 	p->target = *t;
 	p->tier = go_tier_choose(t, l->o.go.tier, l->o.go.force, &why);
-	int err = why.msg[0] ? note(l->go, "go: pid %u (%s): tier %s: %s", tgid, t->version,
-				    loader_go_tier_name(p->tier), why.msg)
+	int err = why.msg[0] ? go_note(l->go, "go: pid %u (%s): tier %s: %s", tgid, t->version,
+				       loader_go_tier_name(p->tier), why.msg)
 			     : 0;
 	if (!err)
 		err = push(l, p);
@@ -215,13 +238,13 @@ static int look_at(struct loader *l, uint32_t tgid)
 	if (is == -ENOMEM)
 		return is;
 	if (is < 0)
-		return note(l->go, "go: pid %u: %s: threads only", tgid, why.msg);
+		return go_note(l->go, "go: pid %u: %s: threads only", tgid, why.msg);
 	if (!is)
 		return 0;
 	if (!t->has_tls || t->layout_by == GO_FOUND_NONE)
-		return note(l->go, "go: pid %u (%s): %s: threads only", tgid, t->version,
-			    t->has_tls ? "no offsets are known for this version"
-				       : "it does not say where it keeps the running goroutine");
+		return go_note(l->go, "go: pid %u (%s): %s: threads only", tgid, t->version,
+			       t->has_tls ? "no offsets are known for this version"
+					  : "it does not say where it keeps the running goroutine");
 	return take_on(l, tgid, t);
 }
 
@@ -274,6 +297,13 @@ int go_work(struct loader *l, cc_record_fn *fn, void *ctx)
 	return err < 0 ? err : 0;
 }
 
+enum loader_go_tier go_tier_now(const struct loader *l, const struct go_proc *p)
+{
+	if (p->state == LOADER_GO_STATE_WRONG)
+		return LOADER_GO_OFF;
+	return l->go->cost.level == GO_LEVEL_NONE ? LOADER_GO_ID : p->tier;
+}
+
 int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t max)
 {
 	struct loader *l = (struct loader *)s;
@@ -284,7 +314,7 @@ int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t ma
 			read_counts(l, p);
 		ret[cnt++] = (struct loader_go_proc){
 			.tgid = p->tgid,
-			.tier = p->tier,
+			.tier = go_tier_now(l, p),
 			.state = p->state,
 			.good = p->good,
 			.bad = p->bad,

@@ -32,6 +32,15 @@ struct go_proc {
 	struct go_probe probes[CC_BPF_GO_AT_CNT];
 };
 
+struct go_cost {              /* go_cost.c: the choice of tier auto */
+	uint64_t hits;        /* as last read */
+	cc_ns cpu, at;        /* CPU time of all processes, and when it was read */
+	uint32_t level;       /* of thinning out: 0 all probes, GO_LEVEL_THIN, GO_LEVEL_NONE */
+	uint32_t over, under; /* intervals in a row */
+};
+
+enum { GO_LEVEL_ALL = 0, GO_LEVEL_THIN = 1, GO_LEVEL_NONE = 2 };
+
 struct go_side {
 	struct go_proc **procs;
 	size_t proc_cnt, proc_cap;
@@ -40,7 +49,8 @@ struct go_side {
 	size_t wanted_cnt, wanted_cap;
 	bool multi;           /* uprobe_multi is there */
 	struct rec_buf notes; /* for the stream */
-	cc_ns opened_at;      /* waits that began before were looked at by go_refresh() */
+	struct go_cost cost;
+	cc_ns opened_at; /* waits that began before were looked at by go_refresh() */
 };
 
 /* Skeleton opened, not loaded: switches off what is not wanted. @use: false when the kernel refused
@@ -59,6 +69,17 @@ int go_work(struct loader *l, cc_record_fn *fn, void *ctx);
 
 /* Goroutines that wait now and were not told to: GO_EPISODEs and their stacks. 0 or -errno. */
 int go_refresh(struct loader *l, struct rec_buf *b);
+
+/* Once an interval, in tier auto: gives probes up when they cost too much of the target's CPU,
+ * takes them up again when it has time. 0 or negative. */
+int go_cost_watch(struct loader *l);
+
+/* For go_cost.c: a line for the user; and @p's probes as of the tier @tier, waits or id. */
+CC_PRINTF(2, 3) int go_note(struct go_side *g, const char *fmt, ...);
+int go_change(struct loader *l, struct go_proc *p, uint32_t level);
+
+/* The tier of @p, as it is with what was given up. */
+enum loader_go_tier go_tier_now(const struct loader *l, const struct go_proc *p);
 
 void go_done(struct loader *l); /* NULL-safe; before the skeleton is destroyed */
 

@@ -132,7 +132,6 @@ void go_config(const struct go_proc *p, struct cc_bpf_go *ret)
 		.at = t->layout,
 		.tls_off = t->tls_off,
 		.seed = (loader_now() ^ (uint64_t)p->tgid << 32) * SEED_MULT,
-		.tier = p->tier - LOADER_GO_OFF,
 		.good = p->good,
 		.bad = p->bad,
 		.cls_write = WAIT_NET_SEND,
@@ -200,6 +199,17 @@ static int probe_set(struct loader *l, const struct go_proc *p, struct bpf_progr
 	return ret->link ? 0 : -errno;
 }
 
+static void probe_close(struct go_proc *p, size_t i)
+{
+	if (p->probes[i].fd < 0 && !p->probes[i].link)
+		return;
+	if (p->probes[i].fd >= 0)
+		close(p->probes[i].fd);
+	bpf_link__destroy(p->probes[i].link);
+	p->probes[i] = (struct go_probe){ .fd = -1 };
+	p->probe_cnt--;
+}
+
 int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
 {
 	struct bpf_program *progs[CC_BPF_GO_AT_CNT];
@@ -223,15 +233,17 @@ int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
 	return 0;
 }
 
+void go_thin_out(struct go_proc *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].at == CC_BPF_GO_AT_CHANSEND || rows[i].at == CC_BPF_GO_AT_CHANRECV)
+			probe_close(p, i);
+}
+
 void go_detach(struct go_proc *p)
 {
 	if (!p->probe_cnt)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (p->probes[i].fd >= 0)
-			close(p->probes[i].fd);
-		bpf_link__destroy(p->probes[i].link);
-		p->probes[i] = (struct go_probe){ .fd = -1 };
-	}
-	p->probe_cnt = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		probe_close(p, i);
 }

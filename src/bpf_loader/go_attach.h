@@ -18,6 +18,9 @@ void go_config(const struct go_proc *p, struct cc_bpf_go *ret);
 int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why);
 void go_detach(struct go_proc *p);
 
+/* Gives up those that follow items through channels' buffers: the dearest for what they tell. */
+void go_thin_out(struct go_proc *p);
+
 /* Does this kernel have uprobe_multi (6.6)? */
 bool go_has_multi(void);
 

@@ -99,6 +99,8 @@ static int end_interval(struct give *g, uint32_t flags)
 {
 	struct loader *l = g->l;
 	int cnt = refresh(g, flags), ret = cnt;
+	if (ret >= 0 && !(flags & CC_TF_STOP))
+		ret = go_cost_watch(l);
 	if (ret >= 0)
 		ret = stream_losses(l, g->fn, g->ctx);
 	if (ret >= 0)

@@ -68,8 +68,13 @@ static uint64_t go_tier(const struct loader *l)
 {
 	uint64_t best = 0;
 	for (size_t i = 0; l->go && i < l->go->proc_cnt; i++)
-		best = CC_MAX(best, (uint64_t)(l->go->procs[i]->tier - LOADER_GO_OFF));
+		best = CC_MAX(best, (uint64_t)(go_tier_now(l, l->go->procs[i]) - LOADER_GO_OFF));
 	return best;
+}
+
+int stream_go_tier(struct loader *l, cc_record_fn *fn, void *ctx)
+{
+	return put_counter(CC_REC_OPTION, CC_OPT_GO_TIER, go_tier(l), fn, ctx);
 }
 
 static const char *tier_note(enum loader_stack_tier t)

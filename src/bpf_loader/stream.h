@@ -11,7 +11,8 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx); /* OPTION, NA
 int stream_targets(struct loader *l, cc_record_fn *fn, void *ctx); /* TARGETs not told yet */
 int stream_counters(struct loader *l, cc_record_fn *fn, void *ctx);
 int stream_losses(struct loader *l, cc_record_fn *fn, void *ctx);
-int stream_note(const char *text, cc_record_fn *fn, void *ctx); /* a line for the user */
+int stream_go_tier(struct loader *l, cc_record_fn *fn, void *ctx); /* OPTION, when it changes */
+int stream_note(const char *text, cc_record_fn *fn, void *ctx);    /* a line for the user */
 int stream_tick(struct loader *l, bool last, cc_record_fn *fn, void *ctx);
 
 /* Counters by CC_CNT_*, summed over CPUs. 0 or -errno. */

@@ -509,7 +509,8 @@ enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */
        CC_CNT_SNAP_BUDGET = 14,  /* stacks left out on purpose in a burst of waits: nothing lost */
        CC_CNT_DROP_GO = 15,      /* Go records that found the ring full */
        CC_CNT_GO_EPISODES = 16,  /* waits of goroutines seen */
-       CC_CNT_LAST = CC_CNT_GO_EPISODES,
+       CC_CNT_GO_HITS = 17,      /* of the probes on Go programs */
+       CC_CNT_LAST = CC_CNT_GO_HITS,
 };
 
 struct cc_rec_counter {
