@@ -13,7 +13,7 @@ int go_threads(struct bpf_iter__task *ctx)
 	struct upid u = {};
 	__u32 level;
 
-	if (!t || !go_proc(t->tgid))
+	if (!t || !is_target(t->tgid))
 		return 0;
 	r.tp = THREAD_POINTER(t);
 	r.tid = r.ns_tid = t->pid;

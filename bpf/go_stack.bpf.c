@@ -86,7 +86,7 @@ __noinline __u64 go_stack(__u64 gp, __u64 now)
 	b = bpf_task_storage_get(&go_stack_bufs, cur, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!b)
 		cnt_add(CC_CNT_STORAGE_FAIL, 1);
-	if (!b || !go)
+	if (!b || !go || go->at.g_sched_bp == GO_NO_FIELD)
 		return 0;
 	pc = go_read(gp, go->at.g_sched_pc);
 	if (!pc || bpf_probe_read_user(stack, sizeof(stack), (void *)(gp + go->at.g_stack)))

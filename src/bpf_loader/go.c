@@ -2,7 +2,6 @@
 #include "go.h"
 
 #include "go_attach.h"
-#include "go_check.h"
 #include "iter.h"
 #include "stream.h"
 #include "targets.h"
@@ -16,7 +15,6 @@
 
 #include "criticast.skel.h"
 
-#define BAD_ENOUGH 8          /* threads or switches, to give up */
 #define TRACE_UPROBE_MULTI 48 /* enum bpf_attach_type, since 6.6 */
 
 static const char *const tier_names[] = {
@@ -62,10 +60,16 @@ int go_note(struct go_side *g, const char *fmt, ...)
 	return stream_note(text, rec_buf_put, &g->notes);
 }
 
-static void count_procs(struct loader *l) { l->skel->bss->go_proc_cnt = (__u32)l->go->proc_cnt; }
+static void count_procs(struct loader *l)
+{
+	__u32 cnt = 0;
+	for (size_t i = 0; i < l->go->proc_cnt; i++)
+		cnt += l->go->procs[i]->known;
+	l->skel->bss->go_proc_cnt = cnt;
+}
 
 /* Forgets the goroutines of @tgid, which is gone or another program now. */
-static void sweep(struct loader *l, uint32_t tgid)
+void go_sweep(struct loader *l, uint32_t tgid)
 {
 	int fd = bpf_map__fd(l->skel->maps.go_states);
 	struct cc_bpf_go_key k, next;
@@ -80,22 +84,39 @@ static void sweep(struct loader *l, uint32_t tgid)
 		bpf_map_delete_elem(fd, &k);
 }
 
+/* Tells the kernel programs of @p, or what changed. */
+int go_tell_kernel(struct loader *l, struct go_proc *p)
+{
+	struct cc_bpf_go c;
+	go_config(p, &c);
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid, &c, BPF_ANY))
+		return -errno;
+	p->known = true;
+	count_procs(l);
+	return 0;
+}
+
+void go_untell_kernel(struct loader *l, struct go_proc *p)
+{
+	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid);
+	p->known = false;
+	count_procs(l);
+}
+
 static void drop(struct loader *l, size_t idx)
 {
 	struct go_side *g = l->go;
 	struct go_proc *p = g->procs[idx];
 	go_detach(p);
-	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid);
+	go_untell_kernel(l, p);
 	g->procs[idx] = g->procs[--g->proc_cnt];
-	count_procs(l);
-	sweep(l, p->tgid);
+	go_sweep(l, p->tgid);
 	free(p);
 }
 
 static int push(struct loader *l, struct go_proc *p)
 {
 	struct go_side *g = l->go;
-	struct cc_bpf_go c;
 	if (g->proc_cnt == g->proc_cap) {
 		size_t cap = g->proc_cap ? 2 * g->proc_cap : 8;
 		struct go_proc **v = realloc(g->procs, cap * sizeof(*v));
@@ -104,77 +125,12 @@ static int push(struct loader *l, struct go_proc *p)
 		g->procs = v;
 		g->proc_cap = cap;
 	}
-	go_config(p, &c);
-	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid, &c, BPF_ANY))
-		return -errno;
 	g->procs[g->proc_cnt++] = p;
-	count_procs(l);
 	return 0;
 }
 
-/* ---- trust ---------------------------------------------------------------------------------- */
-
-static bool trusted(const struct go_proc *p)
-{
-	return p->good >= CC_BPF_GO_GOOD_MIN && p->bad <= p->good / CC_BPF_GO_BAD_SHARE;
-}
-
-static int read_counts(struct loader *l, struct go_proc *p)
-{
-	struct cc_bpf_go c;
-	if (bpf_map_lookup_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid, &c))
-		return -errno;
-	p->good = c.good;
-	p->bad = c.bad;
-	return 0;
-}
-
-/* The offsets of @p led back from enough threads: now its probes. */
-static int turn_on(struct loader *l, struct go_proc *p)
-{
-	struct cc_err why = { .pos = -1 };
-	const struct go_target *t = &p->target;
-	bool probes = p->tier != LOADER_GO_ID && l->go->cost.level != GO_LEVEL_NONE;
-	int err = probes ? go_attach(l, p, &why) : 0;
-	p->state = LOADER_GO_STATE_ON;
-	if (err) {
-		p->tier = LOADER_GO_ID;
-		err = go_note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
-			      why.msg);
-	}
-	if (err)
-		return err;
-	return go_note(l->go,
-		       "go: pid %u is %s (%s): tier %s, %u probes; offsets from %s, true on %u "
-		       "threads or switches%s",
-		       p->tgid, t->version, go_found_name(t->version_by),
-		       loader_go_tier_name(p->tier), p->probe_cnt, go_found_name(t->layout_by),
-		       p->good,
-		       l->go->multi || !p->probe_cnt ? "" : "; no uprobe_multi: slow to detach");
-}
-
-static int give_up(struct loader *l, struct go_proc *p)
-{
-	go_detach(p);
-	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid);
-	p->state = LOADER_GO_STATE_WRONG;
-	return go_note(
-		l->go,
-		"go: pid %u (%s): its offsets are not true here (%u threads or switches right, "
-		"%u wrong): threads only",
-		p->tgid, p->target.version, p->good, p->bad);
-}
-
-static int look_again(struct loader *l, struct go_proc *p)
-{
-	if (p->state == LOADER_GO_STATE_WRONG || read_counts(l, p))
-		return 0;
-	if (p->state == LOADER_GO_STATE_CHECKING && trusted(p))
-		return turn_on(l, p);
-	if (p->bad >= BAD_ENOUGH && !trusted(p))
-		return give_up(l, p);
-	return 0;
-}
+/* ---- what is given up, and taken up again -----------------------------------------------------
+ */
 
 int go_change(struct loader *l, struct go_proc *p, uint32_t level)
 {
@@ -183,7 +139,7 @@ int go_change(struct loader *l, struct go_proc *p, uint32_t level)
 		return 0;
 	if (level == GO_LEVEL_NONE) {
 		go_detach(p);
-		sweep(l, p->tgid); /* what parks now is not seen to go on */
+		go_sweep(l, p->tgid); /* what parks now is not seen to go on */
 		return 0;
 	}
 	if (!p->probe_cnt && go_attach(l, p, &why)) {
@@ -216,13 +172,9 @@ static int take_on(struct loader *l, uint32_t tgid, const struct go_target *t)
 		free(p);
 		return err;
 	}
-	/* the kernel only shows the iterator's threads of a process it knows of */
-	if (!go_check_threads(l, p, &p->good, &p->bad)) {
-		struct cc_bpf_go c;
-		go_config(p, &c);
-		bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid, &c, BPF_EXIST);
-	}
-	return look_again(l, p);
+	if (t->layout_by != GO_FOUND_NONE)
+		err = go_tell_kernel(l, p);
+	return err ? err : go_trust(l, p);
 }
 
 static int look_at(struct loader *l, uint32_t tgid)
@@ -288,7 +240,7 @@ int go_work(struct loader *l, cc_record_fn *fn, void *ctx)
 		if (!targets_find(l, g->procs[i]->tgid))
 			drop(l, i);
 		else
-			err = look_again(l, g->procs[i]);
+			err = go_trust(l, g->procs[i]);
 	}
 	if (!err && fn && g->notes.len) {
 		err = rec_buf_give(&g->notes, fn, ctx);
@@ -311,7 +263,7 @@ int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t ma
 	for (size_t i = 0; l->go && i < l->go->proc_cnt && cnt < max; i++) {
 		struct go_proc *p = l->go->procs[i];
 		if (p->state != LOADER_GO_STATE_WRONG)
-			read_counts(l, p);
+			go_read_counts(l, p);
 		ret[cnt++] = (struct loader_go_proc){
 			.tgid = p->tgid,
 			.tier = go_tier_now(l, p),

@@ -28,6 +28,8 @@ struct go_proc {
 	enum loader_go_state state;
 	struct go_target target;
 	uint32_t good, bad; /* as last looked at */
+	uint32_t refused;   /* times that its layout was judged wrong */
+	bool known;         /* it is in the kernel's table */
 	uint32_t probe_cnt;
 	struct go_probe probes[CC_BPF_GO_AT_CNT];
 };
@@ -77,6 +79,16 @@ int go_cost_watch(struct loader *l);
 /* For go_cost.c: a line for the user; and @p's probes as of the tier @tier, waits or id. */
 CC_PRINTF(2, 3) int go_note(struct go_side *g, const char *fmt, ...);
 int go_change(struct loader *l, struct go_proc *p, uint32_t level);
+
+/* For go_trust.c: tells the kernel programs of @p, or what changed; and not any more; what they
+ * count of its threads into good and bad; forgets all goroutines of @tgid. 0 or -errno. */
+int go_tell_kernel(struct loader *l, struct go_proc *p);
+void go_untell_kernel(struct loader *l, struct go_proc *p);
+int go_read_counts(struct loader *l, struct go_proc *p);
+void go_sweep(struct loader *l, uint32_t tgid);
+
+/* Looks whether @p is to be believed: turns its probes on, or gives it up. 0 or negative. */
+int go_trust(struct loader *l, struct go_proc *p);
 
 /* The tier of @p, as it is with what was given up. */
 enum loader_go_tier go_tier_now(const struct loader *l, const struct go_proc *p);

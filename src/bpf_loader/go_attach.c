@@ -26,27 +26,27 @@ struct link_create_multi {
 
 enum { IN_WAITS = 1 << LOADER_GO_WAITS, IN_FULL = 1 << LOADER_GO_FULL };
 
-/* Kernel side bit, function, tiers, those that cannot be without it, what is lost without it. */
-#define GO_ROWS(X)                                                                          \
-	X(PARK, GOPARK, IN_WAITS | IN_FULL, IN_WAITS | IN_FULL, "waits", go_gopark)         \
-	X(EXECUTE, EXECUTE, IN_WAITS, IN_WAITS, "the ends of waits", go_execute)            \
-	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, "status changes", go_casgstatus)            \
-	X(READY, READY, IN_WAITS, 0, "who ended a wait", go_ready)                          \
-	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, "births and ends", go_system)                      \
-	X(SEMA, SEMACQUIRE1, IN_WAITS | IN_FULL, 0, "which mutex", go_semacquire1)          \
-	X(SEND, SEND, IN_WAITS | IN_FULL, 0, "items handed over", go_send)                  \
-	X(RECV, RECV, IN_WAITS | IN_FULL, 0, "items taken over", go_recv)                   \
-	X(CHANSEND, CHANSEND, IN_WAITS | IN_FULL, 0, "items put into buffers", go_chansend) \
-	X(CHANRECV, CHANRECV, IN_WAITS | IN_FULL, 0, "items taken out of buffers", go_chanrecv)
+/* Kernel side bit, function, tiers, those that cannot be without it, reads a channel, program. */
+#define GO_ROWS(X)                                                            \
+	X(PARK, GOPARK, IN_WAITS | IN_FULL, IN_WAITS | IN_FULL, 0, go_gopark) \
+	X(EXECUTE, EXECUTE, IN_WAITS, IN_WAITS, 0, go_execute)                \
+	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus)             \
+	X(READY, READY, IN_WAITS, 0, 0, go_ready)                             \
+	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, 0, go_system)                        \
+	X(SEMA, SEMACQUIRE1, IN_WAITS | IN_FULL, 0, 0, go_semacquire1)        \
+	X(SEND, SEND, IN_WAITS | IN_FULL, 0, 1, go_send)                      \
+	X(RECV, RECV, IN_WAITS | IN_FULL, 0, 1, go_recv)                      \
+	X(CHANSEND, CHANSEND, IN_WAITS | IN_FULL, 0, 1, go_chansend)          \
+	X(CHANRECV, CHANRECV, IN_WAITS | IN_FULL, 0, 1, go_chanrecv)
 
 static const struct row {
 	uint32_t at;
 	enum go_func_id fn;
 	uint32_t tiers, needed;
-	const char *gives;
+	bool of_chan; /* reads a channel */
 } rows[] = {
-#define X(at, fn, tiers, needed, gives, prog) \
-	{ CC_BPF_GO_AT_##at, GO_FN_##fn, tiers, needed, gives },
+#define X(at, fn, tiers, needed, of_chan, prog) \
+	{ CC_BPF_GO_AT_##at, GO_FN_##fn, tiers, needed, of_chan },
 	GO_ROWS(X)
 #undef X
 };
@@ -54,13 +54,20 @@ static const struct row {
 size_t go_programs(struct loader *l, struct bpf_program *ret[CC_BPF_GO_AT_CNT])
 {
 	struct bpf_program *const progs[] = {
-#define X(at, fn, tiers, needed, gives, prog) l->skel->progs.prog,
+#define X(at, fn, tiers, needed, of_chan, prog) l->skel->progs.prog,
 		GO_ROWS(X)
 #undef X
 	};
 	_Static_assert(ARRAY_SIZE(progs) == CC_BPF_GO_AT_CNT, "one each, in the order of rows");
 	memcpy(ret, progs, sizeof(progs));
 	return ARRAY_SIZE(progs);
+}
+
+/* Are the channels' fields known, and not only guessed to be as in an older version? */
+static bool knows_channels(const struct go_target *t)
+{
+	return t->layout_by != GO_FOUND_NEWEST && t->layout_by != GO_FOUND_LIVE &&
+	       t->layout.hchan_lock != GO_NO_FIELD;
 }
 
 /* ---- the tier ------------------------------------------------------------------------------- */
@@ -107,13 +114,15 @@ enum loader_go_tier go_tier_choose(const struct go_target *t, enum loader_go_tie
 
 /* ---- what the programs know ----------------------------------------------------------------- */
 
-static uint8_t object_of(uint32_t reason, uint8_t cls)
+static uint8_t object_of(const struct go_target *t, uint32_t reason, uint8_t cls)
 {
 	if (reason == REASON_IO)
-		return CC_BPF_GO_OBJ_POLL;
+		return knows_channels(t) && t->layout.polldesc_rg != GO_NO_FIELD
+			       ? CC_BPF_GO_OBJ_POLL
+			       : CC_BPF_GO_OBJ_NONE;
 	switch (cls) {
 	case WAIT_CHAN:
-		return CC_BPF_GO_OBJ_CHAN;
+		return knows_channels(t) ? CC_BPF_GO_OBJ_CHAN : CC_BPF_GO_OBJ_NONE;
 	case WAIT_MUTEX:
 	case WAIT_SEMA:
 		return CC_BPF_GO_OBJ_SEMA;
@@ -142,7 +151,7 @@ void go_config(const struct go_proc *p, struct cc_bpf_go *ret)
 			ret->repeats |= 1u << rows[i].at;
 	for (uint32_t i = 0; i < CC_BPF_GO_REASONS; i++) {
 		ret->cls[i] = i < t->reasons.cnt ? t->reasons.cls[i] : WAIT_BLOCKED;
-		ret->obj[i] = object_of(i, ret->cls[i]);
+		ret->obj[i] = object_of(t, i, ret->cls[i]);
 	}
 }
 
@@ -218,7 +227,8 @@ int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
 		p->probes[i] = (struct go_probe){ .fd = -1 };
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct go_site *s = &p->target.sites[rows[i].fn];
-		if (!(rows[i].tiers >> p->tier & 1) || unusable(s, l->o.go.force))
+		if (!(rows[i].tiers >> p->tier & 1) || unusable(s, l->o.go.force) ||
+		    (rows[i].of_chan && !knows_channels(&p->target)))
 			continue;
 		int err = probe_set(l, p, progs[i], s->off, &p->probes[i]);
 		if (!err) {

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -16,8 +15,6 @@
 #include "criticast.skel.h"
 
 #define THREADS_MAX 256
-#define TRIES 4
-#define STATUS_MAX 11
 #define STATUS_SCAN 0x1000 /* set while the garbage collector looks at it */
 #define STATUS_WAITING 4
 
@@ -30,26 +27,6 @@ static bool read_mem(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 static bool read_word(const struct go_proc *p, uint64_t base, uint32_t off, uint64_t *ret)
 {
 	return base && read_mem(p->tgid, base + off, ret, sizeof(*ret));
-}
-
-/* 1: @t's g leads back to it; 0: it does not; -1: @t has no g. */
-static int check_thread(const struct go_proc *p, const struct cc_bpf_go_thread *t)
-{
-	const struct go_layout *at = &p->target.layout;
-	uint64_t g, goid, m, procid, curg, again, status;
-	if (!t->tp || !read_word(p, t->tp + (uint64_t)p->target.tls_off, 0, &g) || !g)
-		return -1;
-	if (!read_word(p, g, at->g_goid, &goid) || !read_word(p, g, at->g_m, &m) ||
-	    !read_word(p, g, at->g_atomicstatus, &status) ||
-	    !read_word(p, m, at->m_procid, &procid) || !read_word(p, m, at->m_curg, &curg))
-		return 0;
-	if ((uint32_t)status > (STATUS_MAX | STATUS_SCAN))
-		return 0;
-	/* a g that is no goroutine (g0, a signal's) is not what runs on m */
-	if (procid == t->ns_tid && (!goid || curg == g))
-		return 1;
-	/* it went on meanwhile: no verdict */
-	return read_word(p, t->tp + (uint64_t)p->target.tls_off, 0, &again) && again != g ? -1 : 0;
 }
 
 /* The threads of @p, by the iterator. Returns their number or -errno. */
@@ -85,23 +62,18 @@ static int list_threads(struct loader *l, const struct go_proc *p, struct cc_bpf
 	return err ? err : (int)(len / sizeof(*ret));
 }
 
-int go_check_threads(struct loader *l, struct go_proc *p, uint32_t *ret_good, uint32_t *ret_bad)
+int go_check_sample(struct loader *l, const struct go_proc *p, struct loader_go_sample *ret,
+		    size_t max)
 {
 	struct cc_bpf_go_thread t[THREADS_MAX];
-	const struct timespec nap = { .tv_nsec = 1000000 };
 	int cnt = list_threads(l, p, t);
-	*ret_good = *ret_bad = 0;
-	for (int i = 0; i < cnt; i++) {
-		int v = 0;
-		for (int try = 0; !v && try < TRIES; try++) {
-			v = check_thread(p, &t[i]);
-			if (!v) /* a thread that begins knows its tid soon */
-				nanosleep(&nap, NULL);
-		}
-		*ret_good += v == 1;
-		*ret_bad += v == 0;
+	for (int i = 0; i < cnt && (size_t)i < max; i++) {
+		uint64_t at = t[i].tp + (uint64_t)p->target.tls_off;
+		ret[i] = (struct loader_go_sample){ .tid = t[i].ns_tid };
+		if (!t[i].tp || !read_mem(p->tgid, at, &ret[i].g, sizeof(ret[i].g)))
+			ret[i].g = 0;
 	}
-	return cnt < 0 ? cnt : 0;
+	return (int)CC_MIN((size_t)CC_MAX(cnt, 0), max);
 }
 
 /* ---- stacks of goroutines that wait now ----------------------------------------------------- */
@@ -150,7 +122,7 @@ uint64_t go_check_stack(const struct go_proc *p, uint64_t g, struct rec_buf *b)
 	uint64_t ip[CC_STACK_MAX], key = 0xcbf29ce484222325ull ^ p->tgid;
 	struct parked before, after;
 	bool full;
-	if (!read_parked(p, g, &before) || !before.pc)
+	if (p->target.layout.g_sched_bp == GO_NO_FIELD || !read_parked(p, g, &before) || !before.pc)
 		return 0;
 	uint16_t cnt = walk(p, &before, ip, &full);
 	if (!read_parked(p, g, &after) || memcmp(&before, &after, sizeof(before)))

@@ -38,11 +38,26 @@ enum loader_go_tier {
 
 struct go_target;
 
+struct loader_go_sample {
+	uint32_t tid; /* of a thread, as its own process knows it */
+	uint64_t g;   /* the word where it keeps its goroutine; 0: none */
+};
+
+struct loader_go_verdict {
+	uint32_t right, wrong; /* samples */
+	struct cc_err why;
+};
+
 /* How the loader learns what a Go program is like: from whoever reads its file. */
 struct loader_go {
 	/* Is process @tgid a Go program? 1: *ret is it, valid until the next call. 0: no. -errno:
 	 * it is, but cannot be followed, @why says so; -ENOMEM ends the tracing. NULL: never. */
 	int (*find)(void *ctx, uint32_t tgid, const struct go_target **ret, struct cc_err *why);
+	/* Judges what find() last told of @tgid by the process itself, of whose threads @s was
+	 * seen, and may find other offsets. 0: *ret is right; -EAGAIN: too little was seen;
+	 * -EINVAL: it is wrong; -ENOMEM ends the tracing; other: the process cannot be read. */
+	int (*judge)(void *ctx, uint32_t tgid, const struct loader_go_sample *s, size_t cnt,
+		     const struct go_target **ret, struct loader_go_verdict *v);
 	void (*done)(void *ctx); /* with the source, or when that is not to be had; NULL: nothing */
 	void *ctx;
 	enum loader_go_tier tier;

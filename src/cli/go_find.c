@@ -97,6 +97,29 @@ static int find(void *ctx, uint32_t tgid, const struct go_target **ret, struct c
 	return 1;
 }
 
+static int judge(void *ctx, uint32_t tgid, const struct loader_go_sample *s, size_t cnt,
+		 const struct go_target **ret, struct loader_go_verdict *v)
+{
+	struct go_find *f = ctx;
+	struct go_sample samples[GO_LIVE_SAMPLES];
+	struct go_verdict verdict = { 0 };
+	struct stat st;
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
+	struct known *k = stat(f->binary ? f->binary : path, &st) ? NULL : look_up(f, &st);
+	if (!k || !k->bin)
+		return -ESRCH; /* it ended, or runs another program by now */
+	cnt = CC_MIN(cnt, (size_t)GO_LIVE_SAMPLES);
+	for (size_t i = 0; i < cnt; i++)
+		samples[i] = (struct go_sample){ .tid = s[i].tid, .g = s[i].g };
+	int err = go_bin_judge(k->bin, (pid_t)tgid, samples, cnt, &verdict);
+	v->right = verdict.right;
+	v->wrong = verdict.wrong;
+	snprintf(v->why.msg, sizeof(v->why.msg), "%s", verdict.why);
+	*ret = &k->bin->t;
+	return err;
+}
+
 static void done(void *ctx)
 {
 	struct go_find *f = ctx;
@@ -112,9 +135,11 @@ int go_find_new(const struct cli_opts *o, enum loader_go_tier tier, struct loade
 	if (!f)
 		return -ENOMEM;
 	f->o.offsets = o->go_offsets;
+	f->o.version = o->go_version;
 	f->binary = o->go_binary;
 	*ret = (struct loader_go){
 		.find = find,
+		.judge = judge,
 		.done = done,
 		.ctx = f,
 		.tier = tier,
