@@ -17,7 +17,8 @@
 	X(inotify_poll)      \
 	X(io_uring_poll)     \
 	X(hrtimer_wakeup)    \
-	X(process_timeout)
+	X(process_timeout)   \
+	X(asm_exc_page_fault)
 
 #define X(name) CC_BPF_FN_##name,
 enum { CC_BPF_FUNCTIONS(X) CC_BPF_FN_CNT };

@@ -78,26 +78,6 @@ int BPF_PROG(irq_handler_exit)
 	return 0;
 }
 
-SEC("tp_btf/softirq_entry")
-int BPF_PROG(softirq_entry)
-{
-	struct cpu_state *c = this_cpu();
-
-	if (c)
-		c->in_softirq = 1;
-	return 0;
-}
-
-SEC("tp_btf/softirq_exit")
-int BPF_PROG(softirq_exit)
-{
-	struct cpu_state *c = this_cpu();
-
-	if (c)
-		c->in_softirq = 0;
-	return 0;
-}
-
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(tcp_retransmit_skb, struct sock *sk)
 {

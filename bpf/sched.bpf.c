@@ -225,7 +225,6 @@ int sched_switch(__u64 *ctx)
 		state = prev->__state;
 	occupant_push(c, prev, now);
 	c->slow = 0;
-	c->in_softirq = 0; /* on PREEMPT_RT a softirq can be switched out */
 	if (prev->pid)
 		task_out(prev, c, state, ctx[0], now);
 	if (next->pid)
@@ -236,15 +235,39 @@ int sched_switch(__u64 *ctx)
 /* ---- wakes ------------------------------------------------------------------------------------
  */
 
+#define ENTRY_CODE_MAX 256             /* bytes; asm_exc_page_fault has far less */
 #define KSOFTIRQ 0x71726974666f736bull /* "ksoftirq", the first 8 bytes of ksoftirqd's name */
 
+/* Is a page fault of user code going on, and not an interrupt of it? Told by the outermost function
+ * of the kernel: few wakes leave it open, so that the price of a stack does not matter. */
+static __noinline int is_page_fault(void *ctx)
+{
+	__u64 ip = 0, fn = cfg.fn[CC_BPF_FN_asm_exc_page_fault];
+	__u32 slot = SNAP_SLOT_WAKING, at;
+	struct snap_buf *b = bpf_map_lookup_elem(&snap_bufs, &slot);
+	long bytes;
+
+	if (!b || !fn)
+		return 0;
+	bytes = bpf_get_stack(ctx, b->room, SNAP_FRAME_BYTES, 0);
+	if (bytes < (long)sizeof(ip))
+		return 0;
+	at = (__u32)bytes - sizeof(ip);
+	if (at > SNAP_FRAME_BYTES)
+		return 0;
+	bpf_probe_read_kernel(&ip, sizeof(ip), b->room + at);
+	return ip >= fn && ip < fn + ENTRY_CODE_MAX;
+}
+
 /*
- * Was the wake given by an interrupt, on top of @cur, who is not to blame? Softirqs, timers and
- * devices are known by their tracepoints. What is left (IPIs): an interrupt of kernel code has its
- * own stack, so the program's context lies off the task's; one of user code runs on the task's own
- * (arch/x86/include/asm/irq_stack.h: run_irq_on_irqstack_cond). But then no syscall is going on,
- * and from user code a task wakes others only when it exits, or, kernel locks and pages only, from
- * a page fault. CC_CTX_TASK: no interrupt.
+ * Was the wake given by an interrupt, on top of @cur, who is not to blame? Timers and devices are
+ * known by their tracepoints. Else, what interrupts kernel code runs on a stack of its own, so the
+ * program's context lies off the task's: softirqs as a rule, seldom an IPI. That costs nothing,
+ * while a program at entry and exit of softirqs would run for every packet of the host. What
+ * interrupts user code runs on the task's own stack (arch/x86/include/asm/irq_stack.h:
+ * run_irq_on_irqstack_cond), and so does its softirq. But then no syscall is going on, and from
+ * user code a task wakes others only when it exits, or, kernel locks and pages only, from a page
+ * fault. CC_CTX_TASK: no interrupt.
  */
 static __always_inline __u32 interrupt_context(__u64 *ctx, struct task_struct *cur,
 					       const struct cpu_state *c,
@@ -254,14 +277,16 @@ static __always_inline __u32 interrupt_context(__u64 *ctx, struct task_struct *c
 
 	if (c->hrtimer_fn || c->in_irq)
 		return CC_CTX_HARDIRQ;
-	if (c->in_softirq)
-		return CC_CTX_SOFTIRQ;
 	if ((__u64)ctx - (__u64)cur->stack >= THREAD_SIZE)
-		return CC_CTX_IRQ;
-	if (cur->flags & (PF_KTHREAD | PF_EXITING) || wakee->state & TASK_UNINTERRUPTIBLE)
+		return CC_CTX_SOFTIRQ;
+	if (cur->flags & (PF_KTHREAD | PF_EXITING))
 		return CC_CTX_TASK;
 	regs = (struct pt_regs *)bpf_task_pt_regs(cur);
-	return REGS_NR(regs) < 0 ? CC_CTX_IRQ : CC_CTX_TASK;
+	if (REGS_NR(regs) >= 0)
+		return CC_CTX_TASK;
+	if (wakee->state & TASK_UNINTERRUPTIBLE && is_page_fault(ctx))
+		return CC_CTX_TASK;
+	return CC_CTX_IRQ;
 }
 
 static __always_inline __u32 waker_context(__u64 *ctx, struct task_struct *cur,

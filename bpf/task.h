@@ -71,8 +71,7 @@ struct cpu_state {
 	__u64 slow;       /* the task just switched in has an EXTRA to tell: look at its storage */
 	__u64 hrtimer_fn; /* the expired timer's function while it runs; 0: none */
 	__u64 timer_fn;
-	__u64 in_irq; /* a device's interrupt handler runs */
-	__u64 in_softirq;
+	__u64 in_irq;     /* a device's interrupt handler runs */
 	__u64 snap_since; /* budget window */
 	__u32 snap_cnt;
 	__u32 idx;

@@ -128,8 +128,6 @@ static void choose_programs(struct loader *l, const struct btf *kernel)
 		{ s->progs.timer_expire_exit, "timer_expire_exit" },
 		{ s->progs.irq_handler_entry, "irq_handler_entry" },
 		{ s->progs.irq_handler_exit, "irq_handler_exit" },
-		{ s->progs.softirq_entry, "softirq_entry" },
-		{ s->progs.softirq_exit, "softirq_exit" },
 		{ s->progs.tcp_retransmit_skb, "tcp_retransmit_skb" },
 		{ s->progs.sched_migrate_task, "sched_migrate_task" },
 		{ s->progs.task_rename, "task_rename" },
@@ -282,7 +280,6 @@ static int attach_all(struct loader *l, struct cc_err *err)
 		P(sched_process_exec),   P(sched_process_exit),  P(task_rename),
 		P(sched_waking),         P(sched_exit_tp),       P(sched_switch),
 		P(sched_migrate_task),   P(irq_handler_entry),   P(irq_handler_exit),
-		P(softirq_entry),        P(softirq_exit),
 #undef P
 	};
 	int ret = 0;
