@@ -8,8 +8,9 @@
 
 #define SNAP_WINDOW_NS 20000000ull
 
-/* One per context that may interrupt another: 0 resume (preemption off), 1 waking (irqs off). */
-enum { SNAP_SLOT_RESUME, SNAP_SLOT_WAKING, SNAP_SLOT_CNT };
+/* One per context that may interrupt another: resume (preemption off), waking (irqs off), the timer
+ * of samples. */
+enum { SNAP_SLOT_RESUME, SNAP_SLOT_WAKING, SNAP_SLOT_SAMPLE, SNAP_SLOT_CNT };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load.h"
 #include "go.h"
+#include "sample.h"
 #include "targets.h"
 
 #include <errno.h>
@@ -150,6 +151,7 @@ static int try_load(struct loader *l, const struct btf *kernel, bool go, struct 
 		return -errno;
 	set_config(l, kernel);
 	choose_programs(l, kernel);
+	sample_prepare(l);
 	int ret = bpf_map__set_max_entries(l->skel->maps.events, (__u32)l->o.ring_bytes);
 	if (!ret)
 		ret = bpf_map__set_max_entries(l->skel->maps.control, CONTROL_BYTES);
@@ -315,5 +317,7 @@ int load_programs(struct loader *l, const struct loader_opts *asked, struct cc_e
 		ret = go_seed(l); /* that takes time, so before the rings begin to fill */
 	if (!ret)
 		ret = attach_all(l, err);
+	if (!ret)
+		ret = sample_attach(l);
 	return ret;
 }

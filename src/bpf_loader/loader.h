@@ -73,6 +73,7 @@ struct loader_opts {          /* 0 is the default of every field */
 	cc_ns min_block_ns; /* 0: every wait is a record */
 	cc_ns stack_min_ns; /* 0: 50 us */
 	uint32_t sample_n;  /* paths for 1 request in n; 0: all */
+	uint32_t sample_hz; /* samples of what runs, a second and CPU; 0: none */
 	enum loader_stack_tier stack_tier;
 	enum loader_req_tier req_tier;
 	cc_ns interval_ns;   /* between TICKs; 0: 1 s */

@@ -44,8 +44,9 @@ struct loader {
 	struct criticast *skel;
 	struct ring_drain *rings;
 	struct sock_side *sock;
-	struct go_side *go; /* go.h; NULL: goroutines are not followed */
-	int go_err;         /* why the kernel refused the programs for that; 0: it did not */
+	struct sample_side *samples; /* sample.h */
+	struct go_side *go;          /* go.h; NULL: goroutines are not followed */
+	int go_err; /* why the kernel refused the programs for that; 0: it did not */
 	struct loader_target *targets;
 	size_t target_cnt, target_cap;
 	enum loader_stack_tier stack_tier;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stream.h"
+#include "sample.h"
 
 #include "go.h"
 #include "stats.h"
@@ -125,6 +126,8 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 			 strerror(-l->go_err));
 		ret = stream_note(text, fn, ctx);
 	}
+	if (ret >= 0 && sample_note(l))
+		ret = stream_note(sample_note(l), fn, ctx);
 	return ret < 0 ? ret : 0;
 }
 

@@ -48,7 +48,7 @@ struct cli_opts {
 	uint32_t iterations; /* 0: no end */
 	const char *theme, *script;
 	cc_ns min_block, stack_min;
-	uint32_t sample;
+	uint32_t sample, sample_hz;
 	const char *stack_tier, *req_tier, *go; /* "auto", or a tier's name */
 	const char *go_offsets, *go_binary, *go_version;
 	bool force;

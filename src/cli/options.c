@@ -50,6 +50,8 @@
 	X(dur, stack_min, CC_US(50), 0, "T", TRACING, "take stacks of waits longer than T")        \
 	X(u32, sample, 1, 0, "N", C(TOP) | C(CATCH) | C(RECORD),                                   \
 	  "stacks and paths for 1 request in N")                                                   \
+	X(u32, sample_hz, 99, 0, "HZ", TRACING,                                                    \
+	  "samples of running threads a second and CPU; 0: none")                                  \
 	X(str, stack_tier, "auto", 0, "TIER", TRACING,                                             \
 	  "when stacks are taken: auto, late, waking, eager")                                      \
 	X(str, req_tier, "auto", 0, "TIER", TRACING, "how requests are found: auto, sock")         \

@@ -81,6 +81,7 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 		.min_block_ns = o->min_block,
 		.stack_min_ns = o->stack_min,
 		.sample_n = o->sample,
+		.sample_hz = o->sample_hz,
 		.stack_tier = (enum loader_stack_tier)stack,
 		.req_tier = (enum loader_req_tier)req,
 		.interval_ns = o->interval,

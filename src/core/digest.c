@@ -58,7 +58,7 @@ struct groups {
 
 static uint64_t site_of(const struct groups *g, const struct cc_piece *p)
 {
-	return g->site ? g->site(g->ctx, p) : p->ustack;
+	return g->site ? g->site(g->ctx, p) : piece_site(p);
 }
 
 /* Whom a piece of this wait names: beneath another piece the task itself, who kept that one. */
@@ -159,7 +159,7 @@ static struct cc_dominant dominant_of(const struct cc_piece *path, const struct 
 		.piece = culprit->longest,
 		.culprit_ns = culprit->ns,
 		.resource = whole->resource,
-		.ustack = p->ustack,
+		.ustack = piece_site(p),
 		.kstack = p->kstack,
 	};
 }

@@ -214,6 +214,8 @@ static int dispatch(struct engine *e, const struct cc_rec *r)
 		return names_name(&e->names, (const void *)r);
 	case CC_REC_SHORT:
 		return on_short(e, (const void *)r);
+	case CC_REC_SAMPLE:
+		return tasks_sample(&e->tasks, (const void *)r);
 	case CC_REC_TARGET:
 		return names_target(&e->names, (const void *)r);
 	case CC_REC_OPTION:
@@ -222,7 +224,7 @@ static int dispatch(struct engine *e, const struct cc_rec *r)
 	case CC_REC_WAKE:
 		return on_wake(e, (const void *)r);
 	default:
-		return 0; /* SAMPLE explains no wait */
+		return 0;
 	}
 }
 

@@ -336,7 +336,10 @@ uint32_t labels_stack(struct labels *n, uint64_t key)
 
 /* ---- for aggregate.h ---- */
 
-static cc_str agg_site(void *ctx, const struct cc_piece *p) { return labels_site(ctx, p->ustack); }
+static cc_str agg_site(void *ctx, const struct cc_piece *p)
+{
+	return labels_site(ctx, piece_site(p));
+}
 
 static cc_str agg_resource(void *ctx, const struct cc_piece *p)
 {

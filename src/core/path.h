@@ -125,13 +125,20 @@ struct cc_piece {
 	uint32_t resource;       /* index from engine_resource_name(); 0: none */
 	uint32_t on_tid;         /* of a goroutine: the thread it ran on; 0: none */
 	uint64_t evidence;       /* CC_EV_BIT() set */
-	uint64_t ustack, kstack; /* STACK keys of the wait; 0: none */
+	uint64_t ustack, kstack; /* STACK keys of the wait, or of a sample on the CPU; 0: none */
 	uint64_t waker_ustack, waker_kstack;
 	cc_ns short_ns; /* CPU: waits below --min-block inside */
 	struct cc_reqid
 		for_request;        /* the request that tid served here, when not this one: blame */
 	struct cc_reqid by_request; /* HOL, QUEUED: the request that was in the way */
 };
+
+/* The stack that tells where a wait was. That of a CPU piece is of a sample, one moment of it: it
+ * does not tell the pieces of a request's CPU time apart. */
+static inline uint64_t piece_site(const struct cc_piece *p)
+{
+	return p->cls == WAIT_CPU ? 0 : p->ustack;
+}
 
 enum cc_req_state { CC_RQS_DONE, CC_RQS_IN_FLIGHT, CC_RQS_RESUMED };
 

@@ -11,7 +11,7 @@
 
 static uint64_t site_number(void *ctx, const struct cc_piece *p)
 {
-	return labels_site(ctx, p->ustack);
+	return labels_site(ctx, piece_site(p));
 }
 
 void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_dominant *dominant,
@@ -29,7 +29,7 @@ static cc_str subject_str(struct labels *n, const struct cc_request *r, enum fil
 
 	switch (key) {
 	case FK_SITE:
-		return p ? labels_site(n, p->ustack) : 0;
+		return p ? labels_site(n, piece_site(p)) : 0;
 	case FK_RESOURCE:
 		return p ? labels_resource(n, p->resource) : 0;
 	case FK_WAKER:

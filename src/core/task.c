@@ -20,6 +20,7 @@ static void task_done(struct mem *mem, struct task *t)
 	vec_done(mem, &t->holds);
 	vec_done(mem, &t->given);
 	vec_done(mem, &t->shorts);
+	vec_done(mem, &t->samples);
 }
 
 void tasks_done(struct tasks *ts)
@@ -233,6 +234,20 @@ int tasks_short(struct tasks *ts, const struct cc_rec_short *r)
 	return 0;
 }
 
+int tasks_sample(struct tasks *ts, const struct cc_rec_sample *r)
+{
+	struct task *t = tasks_get(ts, r->tid, r->h.ts);
+	uint32_t i;
+
+	if (!t || vec_reserve(ts->mem, &t->samples, t->samples.cnt + 1))
+		return -ENOMEM;
+	i = t->samples.cnt++;
+	for (; i > 0 && t->samples.p[i - 1].t > r->h.ts; i--)
+		t->samples.p[i] = t->samples.p[i - 1];
+	t->samples.p[i] = (struct cpu_sample){ r->h.ts, r->ustack, r->kstack };
+	return 0;
+}
+
 /* Takes the elements that are over before @before off the front of a sorted array. */
 #define drop_before(ts, v, field, before)                        \
 	do {                                                     \
@@ -274,6 +289,7 @@ uint64_t tasks_evict(struct tasks *ts, cc_ns before)
 		cnt += evict_episodes(ts, t, before);
 		drop_before(ts, &t->touches, t, before);
 		drop_before(ts, &t->shorts, until, before);
+		drop_before(ts, &t->samples, t, before);
 		/* holds and given wakes are not sorted by their ends: keep their order */
 		for (uint32_t j = t->holds.cnt; j-- > 0;)
 			if (t->holds.p[j].to < before) {

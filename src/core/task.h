@@ -87,6 +87,11 @@ struct short_sum {
 	uint32_t cnt;
 };
 
+struct cpu_sample { /* where a thread ran */
+	cc_ns t;
+	uint64_t ustack, kstack;
+};
+
 struct task {
 	/* what every episode touches, in two cache lines */
 	VEC(struct episode) eps; /* by out; they do not overlap */
@@ -114,7 +119,8 @@ struct task {
 	VEC(struct sock_touch) touches; /* by t */
 	VEC(struct hold) holds;         /* by from */
 	VEC(struct given_wake) given;
-	VEC(struct short_sum) shorts; /* by until */
+	VEC(struct short_sum) shorts;   /* by until */
+	VEC(struct cpu_sample) samples; /* by t */
 	char comm[CC_COMM_LEN + 1];
 };
 
@@ -147,6 +153,7 @@ CC_NODISCARD int tasks_extra(struct tasks *ts, const struct cc_rec_extra *r);
 CC_NODISCARD int tasks_task(struct tasks *ts, const struct cc_rec_task *r);
 CC_NODISCARD int tasks_open(struct tasks *ts, const struct cc_rec_open_task *r);
 CC_NODISCARD int tasks_short(struct tasks *ts, const struct cc_rec_short *r);
+CC_NODISCARD int tasks_sample(struct tasks *ts, const struct cc_rec_sample *r);
 
 /* Puts @ep into the timeline of task @idx, clamped, after @lost of what came before it. Returns
  * where it went; -EEXIST: it is there already; -ENOMEM. */

@@ -7,6 +7,7 @@
 #include "engine_priv.h"
 
 #define STOLEN_MIN CC_US(100) /* below it, rounding and the switch itself */
+#define SAMPLES_MAX 64        /* of one stretch of CPU that are compared */
 
 struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns start, cc_ns end,
 			   uint16_t depth, enum wait_class cls)
@@ -69,6 +70,27 @@ static cc_ns short_within(const struct task *t, cc_ns a, cc_ns b)
 	return CC_MIN(sum, b - a);
 }
 
+/* Where it ran in [a, b): the stack that most samples of it have, the earliest of several. */
+static void sampled_stack(const struct task *t, cc_ns a, cc_ns b, struct cc_piece *p)
+{
+	uint32_t from = vec_lower_bound(&t->samples, t, a), most = 0;
+
+	for (uint32_t i = from; i < t->samples.cnt && t->samples.p[i].t < b; i++) {
+		const struct cpu_sample *s = &t->samples.p[i];
+		uint32_t same = 0;
+
+		for (uint32_t j = i; j < t->samples.cnt && t->samples.p[j].t < b; j++)
+			same += t->samples.p[j].ustack == s->ustack;
+		if (same > most) {
+			most = same;
+			p->ustack = s->ustack;
+			p->kstack = s->kstack;
+		}
+		if (i - from >= SAMPLES_MAX)
+			break;
+	}
+}
+
 static void walk_cpu(struct walk *w, const struct task *t, cc_ns a, cc_ns b,
 		     const struct tl_piece *tp, uint16_t depth)
 {
@@ -85,6 +107,8 @@ static void walk_cpu(struct walk *w, const struct task *t, cc_ns a, cc_ns b,
 	}
 	p = walk_piece(w, t, a, b, depth, WAIT_CPU);
 	p.evidence |= CC_EV_BIT(SCHED);
+	if (t->samples.cnt)
+		sampled_stack(t, a, b, &p);
 	if (t->shorts.cnt && a < b) {
 		p.short_ns = short_within(t, a, b);
 		p.evidence |= p.short_ns ? CC_EV_BIT(SHORT) : 0;
