@@ -318,3 +318,51 @@ Test(engine, an_empty_stream_has_no_requests)
 	free(p);
 	engine_free(e);
 }
+
+static void sample(struct engine *e, uint32_t tid, cc_ns t, uint64_t ustack)
+{
+	struct cc_rec_sample r = {
+		.h = { .size = sizeof(r), .kind = CC_REC_SAMPLE, .ts = t },
+		.tid = tid,
+		.tgid = TGID,
+		.ustack = ustack,
+		.kstack = ustack + 100,
+	};
+
+	FEED(e, r);
+}
+
+/* Time on the CPU has the stack that most samples of it have; samples outside say nothing. */
+Test(engine, samples_of_the_cpu)
+{
+	struct engine *e = engine_with(0, 0);
+	struct cc_piece *p;
+	size_t cnt;
+
+	open_task(e, LOOP, 100, 90);
+	sample(e, LOOP, 400, 9);
+	sample(e, LOOP, 120, 7); /* from another CPU's part of the ring */
+	sample(e, LOOP, 200, 8);
+	sample(e, LOOP, 300, 8);
+	episode(e, LOOP, 0, NR_FUTEX, 1000, 1500, WORKER, 5);
+	sample(e, LOOP, 1700, 6);
+	episode(e, LOOP, 1, NR_FUTEX, 2000, 2500, WORKER, 5);
+	cr_assert_eq(engine_finish(e), 0);
+	cr_assert_eq(engine_walk(e, LOOP, 110, 2000, &p, &cnt), 0);
+	for (size_t i = 0; i < cnt; i++) {
+		uint64_t want = p[i].depth || p[i].cls != WAIT_CPU ? 0 : p[i].end <= 1000 ? 8 : 6;
+
+		if (want) {
+			cr_expect_eq(p[i].ustack, want, "%zu", i);
+			cr_expect_eq(p[i].kstack, want + 100);
+			cr_expect_eq(piece_site(&p[i]), 0);
+		}
+	}
+	free(p);
+	cr_assert_eq(engine_walk(e, LOOP, 410, 1000, &p, &cnt), 0);
+	cr_assert_eq(cnt, 1);
+	cr_expect_eq(p[0].cls, WAIT_CPU);
+	cr_expect_eq(p[0].ustack, 0);
+	free(p);
+	engine_free(e);
+}
