@@ -6,11 +6,12 @@
 #include <stdlib.h>
 
 /* Of a port's requests, the part that counts as slow, for the choice of the one that is shown. */
-#define SLOW_PART 10
+#define SLOW_PART 4
 
 struct port_state {
-	uint32_t seen;         /* in the order of latency */
-	uint32_t pair, weight; /* class of dominant and root that most slow ones have (MJRTY) */
+	uint32_t seen; /* in the order of latency */
+	uint32_t pair; /* classes of dominant and root that most time of slow ones has (MJRTY) */
+	cc_ns weight;
 	const struct cc_request *any;
 };
 
@@ -56,6 +57,18 @@ static bool is_between(uint64_t from, uint64_t rank, uint64_t to)
 	return rank >= from && rank < to;
 }
 
+static void vote(struct port_state *st, uint32_t pair, cc_ns weight)
+{
+	if (st->pair == pair) {
+		st->weight += weight;
+	} else if (st->weight < weight) {
+		st->pair = pair;
+		st->weight = weight - st->weight;
+	} else {
+		st->weight -= weight;
+	}
+}
+
 /* Percentiles by nearest rank, and what most of the slow ones are. */
 static void measure(const struct agg_sorted *s, struct snap_port *ports, uint32_t cnt,
 		    struct port_state *st)
@@ -77,9 +90,7 @@ static void measure(const struct agg_sorted *s, struct snap_port *ports, uint32_
 		st[i].any = r;
 		if (!r->path_ok || !is_slow(p, rank))
 			continue;
-		if (!st[i].weight)
-			st[i].pair = pair_of(r);
-		st[i].weight += st[i].pair == pair_of(r) ? 1u : -1u;
+		vote(&st[i], pair_of(r), request_latency(r));
 	}
 }
 

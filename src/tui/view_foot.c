@@ -107,10 +107,10 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		pen_printf(p, ROLE_WARN, "%s", status);
 	} else if (s->runtime.lag_ns || s->runtime.slowed_ns) {
 		if (s->runtime.lag_ns)
-			pen_printf(p, ROLE_WARN, "%s behind (busy host)   ",
+			pen_printf(p, ROLE_WARN, "%s behind the stream   ",
 				   text_dur(s->runtime.lag_ns).s);
 		if (s->runtime.slowed_ns)
-			pen_printf(p, ROLE_WARN, "refresh slowed to every %s: a long table",
+			pen_printf(p, ROLE_WARN, "refresh slowed to every %s (busy host)",
 				   text_dur(s->runtime.slowed_ns).s);
 	} else {
 		return false;

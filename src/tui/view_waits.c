@@ -54,7 +54,7 @@ static void draw_share(struct canvas *c, int x, int y, int w, double share, styl
 }
 
 struct wait_cols {
-	int label_w, total_x, req_x, p50_x, p99_x, share_x, share_w, conf_x, if_x;
+	int label_w, total_x, req_x, p50_x, p99_x, share_x, share_w, conf_x, if_x, slow_x;
 };
 
 /* Right to left: the label gets what is left. Narrow screens lose what-if, bar, p50. */
@@ -63,6 +63,7 @@ static struct wait_cols place(int w)
 	struct wait_cols p = { 0 };
 	int x = w - 1;
 	p.if_x = w >= 90 ? (x -= 9) : 0;
+	p.slow_x = w >= 110 ? (x -= 9) : 0;
 	p.conf_x = w >= 60 ? (x -= 6) : 0;
 	p.share_w = w >= 100 ? 14 : w >= 70 ? 8 : 0;
 	x -= p.share_w + 5;
@@ -73,6 +74,18 @@ static struct wait_cols place(int w)
 	p.total_x = x -= 9;
 	p.label_w = CC_MAX(x - 18, 0);
 	return p;
+}
+
+/* How much more of this class a slow request has than a typical one. */
+static void draw_slower(struct canvas *c, const struct snapshot *s, unsigned int cls, int x, int y)
+{
+	for (uint32_t i = 0; i < s->slow_cnt; i++) {
+		const struct snap_slow_typical *t = &s->slow[i];
+		int64_t delta = (int64_t)t->slow_ns - (int64_t)t->typical_ns;
+		if (t->cls == cls)
+			canvas_right(c, x, y, 8, i == 0 ? ROLE_HI : ROLE_INACTIVE,
+				     text_delta(delta).s);
+	}
 }
 
 static void draw_wait(const struct ui *ui, struct canvas *c, const struct snap_wait *w, int y)
@@ -91,6 +104,8 @@ static void draw_wait(const struct ui *ui, struct canvas *c, const struct snap_w
 	if (p.conf_x)
 		canvas_text(c, p.conf_x, y, 5, style_conf(w->confidence),
 			    text_conf(w->confidence).s);
+	if (p.slow_x && ui->want.group == GROUP_CLASS)
+		draw_slower(c, ui->snap, w->cls, p.slow_x, y);
 	if (p.if_x && w->what_if_ns)
 		canvas_right(c, p.if_x, y, 8, ROLE_INACTIVE, text_dur(w->what_if_ns).s);
 }
@@ -130,6 +145,8 @@ static void draw_titles(const struct ui *ui, struct canvas *c, int y)
 	canvas_right(c, p.share_x, y, p.share_w + 4, ROLE_TITLE, p.share_w ? "SHARE%" : "%");
 	if (p.conf_x)
 		canvas_text(c, p.conf_x, y, 5, ROLE_TITLE, "CONF");
+	if (p.slow_x && ui->want.group == GROUP_CLASS)
+		canvas_right(c, p.slow_x, y, 8, ROLE_TITLE, "SLOW +");
 	if (p.if_x)
 		canvas_right(c, p.if_x, y, 8, ROLE_TITLE, "SAVES ≤");
 }
