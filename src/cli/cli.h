@@ -56,6 +56,9 @@ struct cli_opts {
 	const char *request, *filter, *format, *from, *to;
 	uint32_t top_n, min_confidence;
 	const char *pprof, *folded;
+	cc_ns ring, trigger; /* record: 0: the whole stream */
+	uint64_t max_size;   /* bytes; 0: no bound */
+	bool no_symbols;
 	bool help_keys, check, serve, debuginfod;
 	/* what is left: positional arguments */
 	const char *args[4];

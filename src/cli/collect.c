@@ -19,6 +19,7 @@ struct collect {
 	struct history *history;
 	struct past *past;     /* NULL: nobody looks back */
 	int writer_err;        /* first error of the recording; it ends, the rest goes on */
+	uint64_t recorded;     /* bytes of the recording that was closed */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
 };
 
@@ -92,6 +93,8 @@ static int take_in(void *ctx, const struct cc_rec *rec, size_t len)
 static int resolved(void *ctx, const struct cc_rec *rec, size_t len)
 {
 	struct collect *c = ctx;
+	if (c->o.on_record)
+		c->o.on_record(c->o.ctx, rec);
 	int err = take_in(c, rec, len);
 	if (err < 0 || rec->kind != CC_REC_TICK || !c->o.on_tick)
 		return err;
@@ -120,9 +123,21 @@ int collect_close_recording(struct collect *c)
 {
 	if (!c->o.writer)
 		return 0;
+	c->recorded = trace_writer_bytes(c->o.writer);
 	int err = trace_writer_close(c->o.writer);
 	c->o.writer = NULL;
 	return c->writer_err ? c->writer_err : err;
+}
+
+uint64_t collect_recorded_bytes(const struct collect *c)
+{
+	struct history_kept kept = { .bytes = 0 };
+	if (c->o.writer)
+		return trace_writer_bytes(c->o.writer);
+	if (!c->history)
+		return c->recorded;
+	history_kept(c->history, &kept);
+	return kept.bytes;
 }
 
 int collect_recording_error(const struct collect *c) { return c->writer_err; }

@@ -16,6 +16,9 @@ struct trace_writer;
 /* Called at each TICK, after the engine took it in. < 0 ends the step with that error. */
 typedef int collect_tick_fn(void *ctx, struct collect *c, const struct cc_rec_tick *tick);
 
+/* Sees each resolved record, before anyone takes it in. */
+typedef void collect_record_fn(void *ctx, const struct cc_rec *rec);
+
 struct collect_opts {
 	struct cc_source *source;    /* taken */
 	struct resolver *resolver;   /* taken; NULL: the stream is resolved (a file) */
@@ -24,7 +27,8 @@ struct collect_opts {
 	bool no_engine;         /* record only */
 	uint64_t history_bytes; /* keep the stream of the last minute for `w`; 0: do not */
 	cc_ns history_ns;
-	collect_tick_fn *on_tick; /* may be NULL */
+	collect_tick_fn *on_tick;     /* may be NULL */
+	collect_record_fn *on_record; /* may be NULL */
 	void *ctx;
 };
 
@@ -44,6 +48,9 @@ CC_NODISCARD int collect_stop(struct collect *c);
 
 /* Closes the recording: index and counters. Returns 0 or the first error of writing it. */
 CC_NODISCARD int collect_close_recording(struct collect *c);
+
+/* Bytes of the recording so far, also after it was closed; without one, of the kept history. */
+uint64_t collect_recorded_bytes(const struct collect *c);
 
 /* 0, or the error that ended the recording while the rest goes on. */
 int collect_recording_error(const struct collect *c);

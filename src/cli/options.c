@@ -30,6 +30,13 @@
 	  "read a recording instead of a live process")                                            \
 	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                       \
 	X(str, out, "trace.criticast", 'o', "FILE", C(RECORD) | C(IMPORT), "file to write")        \
+	X(size, max_size, 0, 0, "BYTES", C(RECORD), "stop when the file has BYTES (500M)")         \
+	X(dur, ring, 0, 0, "T", C(RECORD),                                                         \
+	  "keep only the last T (60s); write it on Enter, SIGUSR1 or --trigger")                   \
+	X(dur, trigger, 0, 0, "T", C(RECORD),                                                      \
+	  "with --ring: write it when a request took T (200ms)")                                   \
+	X(flag, no_symbols, false, 0, NULL, C(RECORD),                                             \
+	  "leave names out: frames are file and offset, with build-ids")                           \
 	X(dur, slow, CC_MS(200), 's', "T", C(CATCH), "what takes at least T is slow (200ms)")      \
 	X(u32, count, 1, 'c', "N", C(CATCH), "end after N slow requests (1)")                      \
 	X(dur, timeout, 0, 0, "T", C(CATCH), "give up after T; exit 1 when none came")             \

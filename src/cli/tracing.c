@@ -94,7 +94,7 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 
 int tracing_try(const struct cli_opts *opts, struct collect_opts *ret, struct cc_err *why)
 {
-	const struct resolver_opts ro = { .names = true };
+	const struct resolver_opts ro = { .names = !opts->no_symbols };
 	*why = (struct cc_err){ .pos = -1 };
 	int err = open_source(opts, &ret->source, why);
 	if (!opts->debuginfod) /* the library would ask it by itself */

@@ -8,7 +8,7 @@
 #include "source.h"
 
 struct resolver_opts {
-	bool names;           /* NAME records too; else only STACK and MODULE */
+	bool names;           /* of user frames, data and files too; else only the kernel's */
 	const char *kallsyms; /* NULL: /proc/kallsyms */
 };
 

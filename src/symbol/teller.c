@@ -294,7 +294,7 @@ static int tell_kernel(struct teller *t)
 	t->kernel_told = true;
 	kernel_build_id(&m);
 	err = tell_module(t, &m, "[kernel]");
-	if (!err && t->names && !t->kernel)
+	if (!err && !t->kernel)
 		err = tell_name(t, CC_NAME_NOTE, 0, 0, 0, note, sizeof(note) - 1, "", 0);
 	return err;
 }
@@ -323,7 +323,7 @@ int tell_kernel_frames(struct teller *t, const __u64 *ip, size_t cnt)
 {
 	int err = cnt && !t->kernel_told ? tell_kernel(t) : 0;
 
-	for (size_t i = 0; i < cnt && !err && t->names && t->kernel; i++) {
+	for (size_t i = 0; i < cnt && !err && t->kernel; i++) {
 		unsigned int back = i > 0;
 		const char *name, *module;
 		char text[NAME_MAX_ + 32], place[NAME_MAX_];

@@ -10,7 +10,8 @@
 #include "source.h"
 
 struct teller {
-	bool names; /* else only modules */
+	bool names; /* else, of user space, only modules: what a wait is for is told by kernel names
+		     */
 	struct file_cache *files;
 	struct kallsyms *kernel; /* owned; NULL: names are hidden or cannot be read */
 	int kernel_err;          /* why it is NULL */

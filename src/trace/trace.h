@@ -28,6 +28,9 @@ CC_NODISCARD int trace_writer_open(const char *path, struct cc_err *err, struct 
  * calls return it and write nothing, and the file ends after its last whole chunk. */
 CC_NODISCARD int trace_writer_put(struct trace_writer *w, const struct cc_rec *rec, size_t len);
 
+/* Bytes of the file so far; what is buffered is counted as it was coded, before zlib. */
+uint64_t trace_writer_bytes(const struct trace_writer *w);
+
 /* Writes what is left, index and totals, closes and frees. Returns 0 or the first error of all. */
 CC_NODISCARD int trace_writer_close(struct trace_writer *w);
 

@@ -177,6 +177,8 @@ int trace_writer_put(struct trace_writer *w, const struct cc_rec *rec, size_t le
 	return 0;
 }
 
+uint64_t trace_writer_bytes(const struct trace_writer *w) { return w->off + w->chunk.enc_len; }
+
 static int write_index(struct trace_writer *w)
 {
 	size_t entries = w->index_cnt * sizeof(*w->index);
