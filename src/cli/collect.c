@@ -170,6 +170,17 @@ int collect_again(struct collect *c, const struct collect_opts *o)
 	return engine_start(c);
 }
 
+#define SEEK_RECORDS 300000 /* what is fed to get there: ~50 ms */
+
+int collect_seek(struct collect *c, cc_ns to, bool onward)
+{
+	int n = trace_source_seek(c->o.source, to, SEEK_RECORDS, onward);
+	if (n)
+		return n < 0 ? n : 0;
+	engine_free(take_ptr(c->engine));
+	return engine_start(c);
+}
+
 static int put_record(void *ctx, const struct cc_rec *rec, size_t len)
 {
 	return trace_writer_put(ctx, rec, len);

@@ -64,6 +64,10 @@ CC_NODISCARD int collect_restart(struct collect *c, struct cc_source *source);
 /* Starts again with the source and resolver of @o (taken), an empty engine and an empty history. */
 CC_NODISCARD int collect_again(struct collect *c, const struct collect_opts *o);
 
+/* Goes to @to in a replayed recording, with an empty engine unless reading on is as near: feed up
+ * to there then. Returns 0; -EOPNOTSUPP when its source cannot; another -errno. */
+CC_NODISCARD int collect_seek(struct collect *c, cc_ns to, bool onward);
+
 /* Writes the kept history as a recording. Returns 0, -ENOENT without history, -errno. */
 CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history.h"
+#include "lasting.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -69,15 +70,6 @@ void history_free(struct history *h)
 	free(h);
 }
 
-/* What records that come later lean on. */
-static bool is_lasting(unsigned int kind)
-{
-	const unsigned int kinds = 1u << CC_REC_STACK | 1u << CC_REC_TASK | 1u << CC_REC_MODULE |
-				   1u << CC_REC_NAME | 1u << CC_REC_TARGET | 1u << CC_REC_OPTION |
-				   1u << CC_REC_LISTEN;
-	return kind < 32 && kinds >> kind & 1u;
-}
-
 static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len, uint64_t no)
 {
 	size_t room = LEAD + len;
@@ -117,7 +109,7 @@ static void evict(struct history *h, cc_ns now)
 
 int history_put(struct history *h, const struct cc_rec *rec, size_t len)
 {
-	struct chain *c = is_lasting(rec->kind) ? &h->lasting : &h->passing;
+	struct chain *c = trace_is_lasting(rec->kind) ? &h->lasting : &h->passing;
 	int err = chain_put(c, rec, len, ++h->put_cnt);
 	if (!err && rec->kind == CC_REC_TICK) {
 		h->newest = ((const struct cc_rec_tick *)rec)->drained_to;

@@ -184,10 +184,13 @@ static bool has_finished_request(const struct engine *e)
 	return cnt > 0;
 }
 
+#define OPEN_WITHIN CC_MS(500) /* then a recording without requests is shown from where it is */
+
 static int replay_open(struct session *s)
 {
+	cc_ns until = wall_ns() + OPEN_WITHIN;
 	while (!s->ended && !has_finished_request(collect_engine(s->collect)) &&
-	       !atomic_load(&s->stop)) {
+	       !atomic_load(&s->stop) && (wall_ns() < until || !s->tick_ns)) {
 		int n = collect_step(s->collect, 0);
 		if (n == -ENODATA)
 			return end_of_stream(s);
@@ -197,16 +200,23 @@ static int replay_open(struct session *s)
 	return publish(s);
 }
 
+static int replay_reopen(struct session *s)
+{
+	struct cc_source *src;
+	struct cc_err why;
+	int err = trace_source_new(s->replay_path, &why, &src);
+	return err ? err : collect_restart(s->collect, src);
+}
+
 static int replay_seek(struct session *s, cc_ns to)
 {
-	if (to == 0 || to < s->tick_ns) {
-		struct cc_source *src;
-		struct cc_err why;
-		int err = trace_source_new(s->replay_path, &why, &src);
-		if (!err)
-			err = collect_restart(s->collect, src);
-		if (err)
-			return err;
+	bool onward = to != 0 && to >= s->tick_ns;
+	int err = collect_seek(s->collect, to, onward);
+	if (err == -EOPNOTSUPP || err == -ENOENT)
+		err = onward ? 0 : replay_reopen(s);
+	if (err)
+		return err;
+	if (!onward) {
 		s->tick_ns = s->tick_gap_ns = 0;
 		s->ended = false;
 	}

@@ -3,9 +3,10 @@
  * format: bytes of a .criticast file, version 3. Little endian. ABI: append only.
  *
  *   head | chunk | chunk | ... | index | tail
- *   chunk = trace_chunk_head, zip_len bytes of zlib
- *   index = trace_index_head, entry_cnt x trace_index_entry
+ *   chunk = trace_chunk_head, zip_len bytes of zlib; a key chunk is one of another magic
+ *   index = trace_index_head, entry_cnt x trace_index_entry, key_cnt x trace_key
  *   tail  = trace_tail, the last 16 bytes of a file that was closed
+ * docs/FORMAT.md says the same in full, with the rules of what may change.
  */
 #ifndef CC_TRACE_FORMAT_H
 #define CC_TRACE_FORMAT_H
@@ -16,6 +17,7 @@
 #define TRACE_VERSION 3
 #define TRACE_LITTLE 1
 #define TRACE_CHUNK_MAGIC 0x4b484343u /* "CCHK" */
+#define TRACE_KEY_MAGIC 0x59454b43u   /* "CKEY" */
 #define TRACE_INDEX_MAGIC 0x58444943u /* "CIDX" */
 #define TRACE_TAIL_MAGIC 0x444e4543u  /* "CEND" */
 
@@ -26,6 +28,10 @@
 #define TRACE_ZIP_MAX (TRACE_ENC_MAX + (64u << 10))
 #define TRACE_HEAD_MAX 4096
 #define TRACE_INDEX_MAX (1u << 24) /* entries */
+/* Key chunks come after that many bytes of others, or eight times what they need themselves. */
+#define TRACE_KEY_EVERY (8u << 20)
+#define TRACE_KEY_RAW_MAX (32u << 20) /* of records that lean: more, and there are no key chunks \
+				       */
 
 struct trace_head {
 	char magic[4];
@@ -52,7 +58,7 @@ struct trace_index_head {
 	uint32_t magic;
 	uint32_t crc; /* of what follows it: the rest of this head, then the entries */
 	uint32_t entry_cnt;
-	uint32_t pad;
+	uint32_t key_cnt;
 	uint64_t rec_cnt, raw_bytes; /* totals */
 };
 _Static_assert(sizeof(struct trace_index_head) == 32, "file size");
@@ -63,6 +69,13 @@ struct trace_index_entry {
 	uint32_t rec_cnt, raw_len;
 };
 _Static_assert(sizeof(struct trace_index_entry) == 32, "file size");
+
+struct trace_key { /* a run of key chunks: all that was told before it and later records lean on */
+	uint64_t off;
+	uint32_t chunk; /* number of the chunk after the run */
+	uint32_t cnt;   /* key chunks in it */
+};
+_Static_assert(sizeof(struct trace_key) == 16, "file size");
 
 struct trace_tail {
 	uint64_t index_off;

@@ -11,6 +11,7 @@
 #include "codec.h"
 #include "format.h"
 #include "input.h"
+#include "lasting.h"
 #include "trace.h"
 
 struct trace_reader {
@@ -19,7 +20,13 @@ struct trace_reader {
 	uint64_t off; /* of the next chunk */
 	struct trace_info info;
 	struct trace_index_entry *index;
-	char damage[160]; /* "" so far none */
+	struct trace_key *keys;
+	uint32_t key_cnt;
+	uint32_t next_chunk;   /* number of the chunk at off */
+	uint32_t keys_left;    /* key chunks that are read: after a seek */
+	uint32_t lasting_only; /* of chunks before this one only what lasts is given */
+	bool filter;           /* the chunk in enc[] is one of these */
+	char damage[160];      /* "" so far none */
 	bool ended;
 	z_stream zip;
 	struct codec codec;
@@ -68,9 +75,9 @@ static int end_here(struct trace_reader *r, const char *what)
 
 static bool chunk_head_ok(const struct trace_chunk_head *h)
 {
-	return h->magic == TRACE_CHUNK_MAGIC && h->zip_len <= TRACE_ZIP_MAX &&
-	       h->enc_len <= TRACE_ENC_MAX && h->raw_len <= TRACE_RAW_MAX &&
-	       h->rec_cnt <= h->raw_len / sizeof(struct cc_rec);
+	return (h->magic == TRACE_CHUNK_MAGIC || h->magic == TRACE_KEY_MAGIC) &&
+	       h->zip_len <= TRACE_ZIP_MAX && h->enc_len <= TRACE_ENC_MAX &&
+	       h->raw_len <= TRACE_RAW_MAX && h->rec_cnt <= h->raw_len / sizeof(struct cc_rec);
 }
 
 /* ---- the index ---- */
@@ -85,6 +92,16 @@ static int index_grow(struct trace_reader *r, uint32_t cap)
 	return 0;
 }
 
+static int keys_grow(struct trace_reader *r, uint32_t cap)
+{
+	void *more = realloc(r->keys, cap * sizeof(*r->keys));
+
+	if (!more)
+		return -ENOMEM;
+	r->keys = more;
+	return 0;
+}
+
 /* The index at the end of a closed file: found by its tail and believed only if its CRC fits. */
 static bool index_read(struct trace_reader *r)
 {
@@ -95,43 +112,72 @@ static bool index_read(struct trace_reader *r)
 	    !read_exact(r, &tail, sizeof(tail), r->file_len - sizeof(tail)) ||
 	    tail.magic != TRACE_TAIL_MAGIC || !read_exact(r, &h, sizeof(h), tail.index_off) ||
 	    h.magic != TRACE_INDEX_MAGIC || h.entry_cnt > TRACE_INDEX_MAX ||
-	    h.entry_cnt > r->file_len / sizeof(*r->index))
+	    h.entry_cnt > r->file_len / sizeof(*r->index) || h.key_cnt > h.entry_cnt)
 		return false;
-	size_t len = h.entry_cnt * sizeof(*r->index);
+	size_t len = h.entry_cnt * sizeof(*r->index), keys = h.key_cnt * sizeof(*r->keys);
+	uint64_t off = tail.index_off + sizeof(h);
 	uLong crc = crc32(0, (const Bytef *)&h + 8, sizeof(h) - 8);
 
-	if (index_grow(r, h.entry_cnt + 1) ||
-	    !read_exact(r, r->index, len, tail.index_off + sizeof(h)) ||
-	    crc32(crc, (const Bytef *)r->index, (uInt)len) != h.crc)
+	if (index_grow(r, h.entry_cnt + 1) || keys_grow(r, h.key_cnt + 1) ||
+	    !read_exact(r, r->index, len, off) || !read_exact(r, r->keys, keys, off + len))
+		return false;
+	crc = crc32(crc, (const Bytef *)r->index, (uInt)len);
+	if (crc32(crc, (const Bytef *)r->keys, (uInt)keys) != h.crc)
 		return false;
 	r->info.chunk_cnt = h.entry_cnt;
+	r->key_cnt = h.key_cnt;
 	return true;
+}
+
+static int scan_chunk(struct trace_reader *r, uint64_t off, const struct trace_chunk_head *h,
+		      uint32_t *cap)
+{
+	if (r->info.chunk_cnt == *cap) {
+		*cap = *cap ? 2 * *cap : 64;
+		if (*cap > TRACE_INDEX_MAX || index_grow(r, *cap))
+			return -ENOMEM;
+	}
+	r->index[r->info.chunk_cnt++] = (struct trace_index_entry){
+		.off = off,
+		.first_ns = h->first_ns,
+		.last_ns = h->last_ns,
+		.rec_cnt = h->rec_cnt,
+		.raw_len = h->raw_len,
+	};
+	return 0;
+}
+
+static int scan_key(struct trace_reader *r, uint64_t off, uint32_t *cap)
+{
+	struct trace_key *last = r->key_cnt ? &r->keys[r->key_cnt - 1] : NULL;
+
+	if (last && last->chunk == r->info.chunk_cnt) {
+		last->cnt++;
+		return 0;
+	}
+	if (r->key_cnt == *cap) {
+		*cap = *cap ? 2 * *cap : 16;
+		if (*cap > TRACE_INDEX_MAX || keys_grow(r, *cap))
+			return -ENOMEM;
+	}
+	r->keys[r->key_cnt++] = (struct trace_key){ off, r->info.chunk_cnt, 1 };
+	return 0;
 }
 
 /* A file without an index: from chunk head to chunk head. Contents are checked when read. */
 static int index_scan(struct trace_reader *r)
 {
 	struct trace_chunk_head h;
-	uint32_t cap = 0;
+	uint32_t cap = 0, key_cap = 0;
+	int err = 0;
 
-	r->info.chunk_cnt = 0;
-	for (uint64_t off = r->off; read_exact(r, &h, sizeof(h), off) && chunk_head_ok(&h) &&
-				    h.zip_len <= r->file_len - off - sizeof(h);
-	     off += sizeof(h) + h.zip_len) {
-		if (r->info.chunk_cnt == cap) {
-			cap = cap ? 2 * cap : 64;
-			if (cap > TRACE_INDEX_MAX || index_grow(r, cap))
-				return -ENOMEM;
-		}
-		r->index[r->info.chunk_cnt++] = (struct trace_index_entry){
-			.off = off,
-			.first_ns = h.first_ns,
-			.last_ns = h.last_ns,
-			.rec_cnt = h.rec_cnt,
-			.raw_len = h.raw_len,
-		};
-	}
-	return 0;
+	r->info.chunk_cnt = r->key_cnt = 0;
+	for (uint64_t off = r->off; !err && read_exact(r, &h, sizeof(h), off) &&
+				    chunk_head_ok(&h) && h.zip_len <= r->file_len - off - sizeof(h);
+	     off += sizeof(h) + h.zip_len)
+		err = h.magic == TRACE_KEY_MAGIC ? scan_key(r, off, &key_cap)
+						 : scan_chunk(r, off, &h, &cap);
+	return err;
 }
 
 static void index_sum(struct trace_reader *r)
@@ -230,6 +276,7 @@ void trace_reader_free(struct trace_reader *r)
 		close(r->fd);
 	inflateEnd(&r->zip);
 	free(r->index);
+	free(r->keys);
 	free(r);
 }
 
@@ -252,7 +299,7 @@ static bool inflate_chunk(struct trace_reader *r)
 	return inflate(&r->zip, Z_FINISH) == Z_STREAM_END && r->zip.total_out == r->chunk.enc_len;
 }
 
-/* Makes the next chunk the current one. Returns 1; 0 at the end, -errno. */
+/* Makes the next chunk the current one. Returns 1; 2 when it was skipped; 0 at the end, -errno. */
 static int load_chunk(struct trace_reader *r)
 {
 	struct trace_chunk_head *h = &r->chunk;
@@ -268,6 +315,12 @@ static int load_chunk(struct trace_reader *r)
 		return end_here(r, "cut off");
 	if (!chunk_head_ok(h))
 		return end_here(r, "damaged");
+	if (h->magic == TRACE_KEY_MAGIC && !r->keys_left) { /* it repeats what was read */
+		if (h->zip_len > r->file_len || r->off + sizeof(*h) > r->file_len - h->zip_len)
+			return end_here(r, "cut off");
+		r->off += sizeof(*h) + h->zip_len;
+		return 2;
+	}
 	n = read_at(r->fd, r->in, h->zip_len, r->off + sizeof(*h));
 	if (n < 0)
 		return (int)n;
@@ -282,10 +335,17 @@ static int load_chunk(struct trace_reader *r)
 	r->end = r->enc + h->enc_len;
 	r->left = h->rec_cnt;
 	r->off += sizeof(*h) + h->zip_len;
+	if (h->magic == TRACE_KEY_MAGIC) {
+		r->filter = false;
+		r->keys_left--;
+	} else {
+		r->keys_left = 0;
+		r->filter = r->next_chunk++ < r->lasting_only;
+	}
 	return 1;
 }
 
-int trace_reader_next(struct trace_reader *r, const struct cc_rec **ret, size_t *len)
+static int next_record(struct trace_reader *r)
 {
 	while (!r->left) {
 		if (r->ended)
@@ -302,20 +362,72 @@ int trace_reader_next(struct trace_reader *r, const struct cc_rec **ret, size_t 
 		return end_here(r, "malformed before");
 	}
 	r->left--;
-	*ret = (const struct cc_rec *)r->rec;
+	return size;
+}
+
+int trace_reader_next(struct trace_reader *r, const struct cc_rec **ret, size_t *len)
+{
+	const struct cc_rec *rec = (const struct cc_rec *)r->rec;
+	int size;
+
+	do
+		size = next_record(r);
+	while (size > 0 && r->filter && !trace_is_lasting(rec->kind));
+	if (size <= 0)
+		return size;
+	*ret = rec;
 	*len = (size_t)size;
 	return 1;
 }
 
-int trace_reader_seek(struct trace_reader *r, cc_ns ns)
+/* The chunk that holds @to, or the last one. */
+static uint32_t chunk_at(const struct trace_reader *r, cc_ns to)
 {
-	for (uint32_t i = 0; i < r->info.chunk_cnt; i++) {
-		if (r->index[i].last_ns < ns)
-			continue;
-		r->off = r->index[i].off;
-		r->left = 0;
-		r->ended = false;
-		return 0;
+	uint32_t i = 0;
+
+	while (i + 1 < r->info.chunk_cnt && r->index[i].last_ns < to)
+		i++;
+	return i;
+}
+
+/* How many records lie in [from, to). */
+static uint64_t records_between(const struct trace_reader *r, uint32_t from, uint32_t to)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		sum += r->index[i].rec_cnt;
+	return sum;
+}
+
+static void go_to(struct trace_reader *r, uint32_t start)
+{
+	const struct trace_key *key = NULL;
+
+	for (uint32_t i = 0; i < r->key_cnt && r->keys[i].chunk <= start; i++)
+		key = &r->keys[i];
+	r->left = 0;
+	r->ended = false;
+	r->damage[0] = '\0';
+	r->lasting_only = start;
+	r->keys_left = key ? key->cnt : 0;
+	r->next_chunk = key ? key->chunk : 0;
+	r->off = key ? key->off : r->index[0].off;
+}
+
+int trace_reader_seek(struct trace_reader *r, cc_ns to, uint64_t max_records, bool onward)
+{
+	if (!r->info.chunk_cnt)
+		return -ENOENT;
+	uint32_t target = chunk_at(r, to), start = target, here = CC_MIN(r->next_chunk, target);
+
+	if (onward && records_between(r, here, target) <= max_records)
+		return 1;
+	for (uint64_t sum = 0; start > 0; start--) {
+		sum += r->index[start - 1].rec_cnt;
+		if (sum > max_records)
+			break;
 	}
-	return -ENOENT;
+	go_to(r, start);
+	return 0;
 }

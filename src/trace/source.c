@@ -132,6 +132,19 @@ int trace_source_new(const char *path, struct cc_err *err, struct cc_source **re
 	return 0;
 }
 
+int trace_source_seek(struct cc_source *base, cc_ns to, uint64_t max_records, bool onward)
+{
+	struct trace_source *s = (struct trace_source *)base;
+
+	if (!s->reader)
+		return -EOPNOTSUPP;
+	int n = trace_reader_seek(s->reader, to, max_records, onward);
+
+	if (n == 0)
+		s->damage_told = false;
+	return n;
+}
+
 const char *trace_source_damage(const struct cc_source *base)
 {
 	const struct trace_source *s = (const struct trace_source *)base;

@@ -63,9 +63,12 @@ const struct trace_info *trace_reader_info(const struct trace_reader *r);
  * (see trace_reader_damage()); -EIO, -ENOMEM. */
 CC_NODISCARD int trace_reader_next(struct trace_reader *r, const struct cc_rec **ret, size_t *len);
 
-/* Goes to the first chunk that has a record at or after @ns. Names and tasks told before are not
- * repeated. Returns 0 or -errno. */
-CC_NODISCARD int trace_reader_seek(struct trace_reader *r, cc_ns ns);
+/* Goes to where at most @max_records lie before the chunk that holds @to (its last one, if @to is
+ * later). From there all is given; before it what was told earlier and lasts: names, stacks, tasks,
+ * options, from key chunks (format.h). Returns 0; 1 without a change, when @onward and reading on
+ * from here takes no more records; -ENOENT for a file without chunks. */
+CC_NODISCARD int trace_reader_seek(struct trace_reader *r, cc_ns to, uint64_t max_records,
+				   bool onward);
 
 /* After the end: NULL if the file was whole, else what is wrong with it and from where on. */
 const char *trace_reader_damage(const struct trace_reader *r);
@@ -77,6 +80,10 @@ const char *trace_reader_damage(const struct trace_reader *r);
  * next TICK. What is wrong with the file is told by a NAME record (CC_NAME_NOTE) at the end.
  * Returns 0; or -errno with a line in @err. Free with cc_source_free(). */
 CC_NODISCARD int trace_source_new(const char *path, struct cc_err *err, struct cc_source **ret);
+
+/* As trace_reader_seek(); -EOPNOTSUPP for what is not version 3. */
+CC_NODISCARD int trace_source_seek(struct cc_source *s, cc_ns to, uint64_t max_records,
+				   bool onward);
 
 /* What is wrong with the file of a source of trace_source_new(), NULL: nothing met so far. */
 const char *trace_source_damage(const struct cc_source *s);

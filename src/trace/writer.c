@@ -9,6 +9,8 @@
 
 #include "codec.h"
 #include "format.h"
+#include "lasting.h"
+#include "mem.h"
 #include "trace.h"
 
 #define CHUNK_NS CC_S(1) /* a quiet trace still reaches the file */
@@ -20,6 +22,12 @@ struct trace_writer {
 	z_stream zip;
 	struct trace_index_entry *index;
 	uint32_t index_cnt, index_cap;
+	struct trace_key *keys;
+	uint32_t key_cnt, key_cap;
+	uint64_t key_at, key_bytes; /* where the last run of key chunks ended; how long it was */
+	struct mem mem;
+	VEC(uint8_t) lasting;          /* what key chunks repeat */
+	bool no_keys;                  /* it is too much */
 	struct trace_chunk_head chunk; /* the open one: raw_len, enc_len, rec_cnt, times */
 	struct codec codec;
 	uint8_t enc[TRACE_ENC_MAX];
@@ -96,6 +104,8 @@ void trace_writer_free(struct trace_writer *w)
 		close(w->fd);
 	deflateEnd(&w->zip);
 	free(w->index);
+	free(w->keys);
+	vec_done(&w->mem, &w->lasting);
 	free(w);
 }
 
@@ -127,7 +137,7 @@ static uint32_t crc_of(const void *magic_and_crc, size_t len)
 	return (uint32_t)crc32(0, p + 8, (uInt)(len - 8));
 }
 
-static int flush_chunk(struct trace_writer *w)
+static int flush_as(struct trace_writer *w, uint32_t magic)
 {
 	struct trace_chunk_head *h = (struct trace_chunk_head *)w->out;
 
@@ -140,20 +150,96 @@ static int flush_chunk(struct trace_writer *w)
 	w->zip.avail_out = (uInt)(sizeof(w->out) - sizeof(*h));
 	if (deflate(&w->zip, Z_FINISH) != Z_STREAM_END)
 		return w->err = -EIO; /* the bound of the output buffer excludes this */
-	w->chunk.magic = TRACE_CHUNK_MAGIC;
+	w->chunk.magic = magic;
 	w->chunk.zip_len = (uint32_t)w->zip.total_out;
 	*h = w->chunk;
 	size_t len = sizeof(*h) + h->zip_len;
 
 	h->crc = crc_of(w->out, len);
-	if (index_add(w))
+	if (magic == TRACE_CHUNK_MAGIC && index_add(w))
 		return w->err;
 	if (write_all(w, w->out, len)) {
-		w->index_cnt--;
+		w->index_cnt -= magic == TRACE_CHUNK_MAGIC;
 		return w->err;
 	}
 	memset(&w->chunk, 0, sizeof(w->chunk));
 	return 0;
+}
+
+/* Adds a record to the open chunk. */
+static void add_record(struct trace_writer *w, const struct cc_rec *rec)
+{
+	if (!w->chunk.rec_cnt) {
+		codec_reset(&w->codec);
+		w->chunk.first_ns = w->chunk.last_ns = rec->ts;
+	}
+	w->chunk.enc_len += (uint32_t)codec_put(&w->codec, rec, w->enc + w->chunk.enc_len);
+	w->chunk.raw_len += rec->size;
+	w->chunk.rec_cnt++;
+	w->chunk.first_ns = CC_MIN(w->chunk.first_ns, rec->ts);
+	w->chunk.last_ns = CC_MAX(w->chunk.last_ns, rec->ts);
+}
+
+/* ---- key chunks --------------------------------------------------------------------------- */
+
+static void keep_lasting(struct trace_writer *w, const struct cc_rec *rec)
+{
+	if (!trace_is_lasting(rec->kind) || w->no_keys)
+		return;
+	if (w->lasting.cnt + rec->size > TRACE_KEY_RAW_MAX ||
+	    vec_reserve(&w->mem, &w->lasting, w->lasting.cnt + rec->size)) {
+		w->no_keys = true; /* those there are stay good */
+		vec_done(&w->mem, &w->lasting);
+		return;
+	}
+	memcpy(w->lasting.p + w->lasting.cnt, rec, rec->size);
+	w->lasting.cnt += rec->size;
+}
+
+static int key_add(struct trace_writer *w, uint64_t off, uint32_t cnt)
+{
+	if (w->key_cnt == w->key_cap) {
+		uint32_t cap = w->key_cap ? 2 * w->key_cap : 16;
+		void *more = realloc(w->keys, cap * sizeof(*w->keys));
+
+		if (!more)
+			return w->err = -ENOMEM;
+		w->keys = more;
+		w->key_cap = cap;
+	}
+	w->keys[w->key_cnt++] = (struct trace_key){ off, w->index_cnt, cnt };
+	return 0;
+}
+
+/* After a chunk: repeats all that lasts, when it is time. */
+static int write_keys(struct trace_writer *w)
+{
+	uint64_t start = w->off;
+	uint32_t cnt = 0;
+
+	if (w->no_keys || w->off - w->key_at < CC_MAX(TRACE_KEY_EVERY, 8 * w->key_bytes))
+		return 0;
+	for (size_t at = 0; at < w->lasting.cnt;) {
+		const struct cc_rec *rec = (const struct cc_rec *)(w->lasting.p + at);
+
+		at += rec->size;
+		add_record(w, rec);
+		if (w->chunk.raw_len < TRACE_CHUNK_RAW && at < w->lasting.cnt)
+			continue;
+		if (flush_as(w, TRACE_KEY_MAGIC))
+			return w->err;
+		cnt++;
+	}
+	w->key_at = w->off;
+	w->key_bytes = w->off - start;
+	return cnt ? key_add(w, start, cnt) : 0;
+}
+
+static int flush_chunk(struct trace_writer *w)
+{
+	int err = flush_as(w, TRACE_CHUNK_MAGIC);
+
+	return err ? err : write_keys(w);
 }
 
 int trace_writer_put(struct trace_writer *w, const struct cc_rec *rec, size_t len)
@@ -162,15 +248,8 @@ int trace_writer_put(struct trace_writer *w, const struct cc_rec *rec, size_t le
 		return -EINVAL;
 	if (w->err)
 		return w->err;
-	if (!w->chunk.rec_cnt) {
-		codec_reset(&w->codec);
-		w->chunk.first_ns = w->chunk.last_ns = rec->ts;
-	}
-	w->chunk.enc_len += (uint32_t)codec_put(&w->codec, rec, w->enc + w->chunk.enc_len);
-	w->chunk.raw_len += (uint32_t)len;
-	w->chunk.rec_cnt++;
-	w->chunk.first_ns = CC_MIN(w->chunk.first_ns, rec->ts);
-	w->chunk.last_ns = CC_MAX(w->chunk.last_ns, rec->ts);
+	add_record(w, rec);
+	keep_lasting(w, rec);
 	if (w->chunk.raw_len >= TRACE_CHUNK_RAW ||
 	    (rec->kind == CC_REC_TICK && w->chunk.last_ns - w->chunk.first_ns >= CHUNK_NS))
 		return flush_chunk(w);
@@ -181,8 +260,8 @@ uint64_t trace_writer_bytes(const struct trace_writer *w) { return w->off + w->c
 
 static int write_index(struct trace_writer *w)
 {
-	size_t entries = w->index_cnt * sizeof(*w->index);
-	size_t len = sizeof(struct trace_index_head) + entries;
+	size_t entries = w->index_cnt * sizeof(*w->index), keys = w->key_cnt * sizeof(*w->keys);
+	size_t len = sizeof(struct trace_index_head) + entries + keys;
 	struct trace_tail tail = { .index_off = w->off, .magic = TRACE_TAIL_MAGIC };
 	struct trace_index_head *h = calloc(1, len + sizeof(tail));
 
@@ -190,12 +269,15 @@ static int write_index(struct trace_writer *w)
 		return w->err = -ENOMEM;
 	h->magic = TRACE_INDEX_MAGIC;
 	h->entry_cnt = w->index_cnt;
+	h->key_cnt = w->key_cnt;
 	for (uint32_t i = 0; i < w->index_cnt; i++) {
 		h->rec_cnt += w->index[i].rec_cnt;
 		h->raw_bytes += w->index[i].raw_len;
 	}
 	if (entries)
 		memcpy(h + 1, w->index, entries);
+	if (keys)
+		memcpy((uint8_t *)(h + 1) + entries, w->keys, keys);
 	h->crc = crc_of(h, len);
 	memcpy((uint8_t *)h + len, &tail, sizeof(tail));
 	int err = write_all(w, h, len + sizeof(tail));

@@ -56,8 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 		if (read_all(r) == 1)
 			abort(); /* the sum is used */
-		if (trace_reader_seek(r, info->first_ns + (info->last_ns - info->first_ns) / 2) ==
-		    0)
+		if (trace_reader_seek(r, info->first_ns + (info->last_ns - info->first_ns) / 2, 100,
+				      false) == 0)
 			read_all(r);
 		trace_reader_free(r);
 	}

@@ -480,14 +480,87 @@ Test(trace, seek_by_time)
 	cr_expect_eq(trace_reader_info(r)->chunk_cnt, 2);
 	cr_expect_eq(trace_reader_info(r)->first_ns, CC_S(10));
 	cr_expect_eq(trace_reader_info(r)->last_ns, CC_S(22));
-	cr_assert_eq(trace_reader_seek(r, CC_S(13)), 0);
+	cr_assert_eq(trace_reader_seek(r, CC_S(13), 0, false), 0);
 	cr_assert_eq(trace_reader_next(r, &rec, &len), 1);
 	cr_expect_eq(rec->ts, CC_S(20));
-	cr_assert_eq(trace_reader_seek(r, 0), 0);
+	cr_assert_eq(trace_reader_seek(r, 0, 0, false), 0);
 	cr_assert_eq(trace_reader_next(r, &rec, &len), 1);
 	cr_expect_eq(rec->ts, CC_S(10));
-	cr_expect_eq(trace_reader_seek(r, CC_S(23)), -ENOENT);
+	cr_expect_eq(trace_reader_seek(r, CC_S(13), 10, true), 1, "reading on is as near");
+	cr_assert_eq(trace_reader_next(r, &rec, &len), 1);
+	cr_expect_eq(rec->ts, CC_S(12));
+	cr_assert_eq(trace_reader_seek(r, CC_S(99), 0, false), 0);
+	cr_assert_eq(trace_reader_next(r, &rec, &len), 1);
+	cr_expect_eq(rec->ts, CC_S(20), "beyond the end: its last chunk");
 	trace_reader_free(r);
+	unlink(path);
+	free(s.bytes);
+}
+
+/* Names told now and then among episodes that do not compress: after a seek all names told before
+ * it come, each once, then every record from there on. */
+Test(trace, a_seek_gives_first_what_lasts)
+{
+	enum { NAMES = 20, BETWEEN = 20000 };
+	struct stream s = { 0 };
+	struct trace_reader *r;
+	const struct cc_rec *rec;
+	struct cc_err err;
+	char path[64];
+	size_t len;
+	uint64_t seed = 5, keys = 0;
+
+	temp_path(path);
+	for (uint32_t i = 0; i < NAMES; i++) {
+		struct cc_rec_name n = {
+			.h = { sizeof(n), CC_REC_NAME, 0, 0, CC_NAME_FILE, CC_S(i) }, .id = i
+		};
+
+		stream_add(&s, &n);
+		for (int j = 0; j < BETWEEN; j++) {
+			struct cc_rec_episode e = { .h = { sizeof(e), CC_REC_EPISODE, 0, 0, 0,
+							   CC_S(i) + j } };
+
+			e.tid = (uint32_t)next_random(&seed);
+			e.out = next_random(&seed) >> 3;
+			stream_add(&s, &e);
+		}
+		add_tick(&s, CC_S(i) + BETWEEN, 0);
+	}
+	write_stream(path, &s);
+	uint8_t *bytes, *p;
+	size_t size = slurp(path, &bytes);
+
+	for (p = bytes; (p = memmem(p, (size_t)(bytes + size - p), "CKEY", 4)); p++)
+		keys++;
+	free(bytes);
+	cr_assert_eq(trace_reader_open(path, &err, &r), 0);
+	for (uint32_t at = 0; at < NAMES; at += 6) {
+		uint32_t names = 0, episodes = 0, first = NAMES;
+		bool late = false;
+
+		cr_assert_eq(trace_reader_seek(r, CC_S(at), BETWEEN / 2, false), 0);
+		while (trace_reader_next(r, &rec, &len) == 1) {
+			const struct cc_rec_name *n = (const void *)rec;
+
+			if (rec->kind == CC_REC_NAME) {
+				cr_assert_eq(n->id, names, "name %llu came as number %u",
+					     (unsigned long long)n->id, names);
+				names++;
+			}
+			late |= rec->kind == CC_REC_EPISODE;
+			episodes += rec->kind == CC_REC_EPISODE;
+			if (rec->kind == CC_REC_EPISODE && first == NAMES)
+				first = (uint32_t)(rec->ts / CC_S(1));
+		}
+		cr_expect(late);
+		cr_expect_eq(names, NAMES);
+		cr_expect(first <= at && first + 2 >= at, "from %u for %u", first, at);
+		cr_expect_geq(episodes, (NAMES - at) * BETWEEN);
+		cr_expect_leq(episodes, (NAMES - at + 1) * BETWEEN + BETWEEN / 2);
+	}
+	trace_reader_free(r);
+	cr_expect_gt(keys, 0, "the file is too small to have key chunks");
 	unlink(path);
 	free(s.bytes);
 }
