@@ -501,7 +501,7 @@ Test(trace, seek_by_time)
  * it come, each once, then every record from there on. */
 Test(trace, a_seek_gives_first_what_lasts)
 {
-	enum { NAMES = 20, BETWEEN = 20000 };
+	enum { NAMES = 20, BETWEEN = 20000 }; /* 12 MB: more than TRACE_KEY_EVERY */
 	struct stream s = { 0 };
 	struct trace_reader *r;
 	const struct cc_rec *rec;
@@ -523,6 +523,7 @@ Test(trace, a_seek_gives_first_what_lasts)
 
 			e.tid = (uint32_t)next_random(&seed);
 			e.out = next_random(&seed) >> 3;
+			e.lost = next_random(&seed);
 			stream_add(&s, &e);
 		}
 		add_tick(&s, CC_S(i) + BETWEEN, 0);
