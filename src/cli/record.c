@@ -118,13 +118,14 @@ static enum cli_exit open_all(struct recording *r, struct collect_opts *co)
 {
 	const struct cli_opts *o = r->o;
 	const struct flight_opts fo = { o->ring, o->trigger, o->out, isatty(STDIN_FILENO) };
-	enum cli_exit bad = tracing_open(o, co);
-	if (bad || !o->ring)
-		return bad ? bad : recording_open(o->out, &co->writer);
-	co->history_bytes = o->memory;
+	/* first: what is opened next starts a thread, which must not get its signal */
+	int err = o->ring ? flight_new(&fo, &r->flight) : 0;
+	if (err)
+		return cli_fail(CLI_FAILED, "cannot watch SIGUSR1: %s", strerror(-err));
+	co->history_bytes = o->ring ? o->memory : 0;
 	co->history_ns = o->ring;
-	int err = flight_new(&fo, &r->flight);
-	return err ? cli_fail(CLI_FAILED, "cannot watch SIGUSR1: %s", strerror(-err)) : CLI_OK;
+	enum cli_exit bad = tracing_open(o, co);
+	return bad || o->ring ? bad : recording_open(o->out, &co->writer);
 }
 
 static enum cli_exit tell_end(struct recording *r, struct collect *c, int err, int closed)

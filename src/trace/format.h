@@ -30,8 +30,9 @@
 #define TRACE_INDEX_MAX (1u << 24) /* entries */
 /* Key chunks come after that many bytes of others, or eight times what they need themselves. */
 #define TRACE_KEY_EVERY (8u << 20)
-#define TRACE_KEY_RAW_MAX (32u << 20) /* of records that lean: more, and there are no key chunks \
-				       */
+#define TRACE_KEY_RAW_MAX                                                      \
+	(32u << 20) /* of records that lean: more, and there are no key chunks \
+		     */
 
 struct trace_head {
 	char magic[4];
