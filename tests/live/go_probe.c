@@ -85,7 +85,8 @@ static int put(void *ctx, const struct cc_rec *r, size_t len)
 		break;
 	case CC_REC_NAME:
 		if (r->aux == CC_NAME_NOTE)
-			n = printf("note %s\n", ((const struct cc_rec_name *)r)->text);
+			n = printf("note %.*s\n", ((const struct cc_rec_name *)r)->len[0],
+				   ((const struct cc_rec_name *)r)->text);
 		break;
 	}
 	return n < 0 ? -EIO : 0;
