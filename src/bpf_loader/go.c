@@ -181,11 +181,17 @@ static int look_at(struct loader *l, uint32_t tgid)
 {
 	struct cc_err why = { .pos = -1 };
 	const struct go_target *t = NULL;
-	for (size_t i = 0; i < l->go->proc_cnt; i++)
-		if (l->go->procs[i]->tgid == tgid) {
-			drop(l, i);
-			break;
-		}
+	for (size_t i = 0; i < l->go->proc_cnt; i++) {
+		struct go_proc *p = l->go->procs[i];
+		if (p->tgid != tgid)
+			continue;
+		/* an exec takes it out of the kernel's table: this is the program that came by it
+		 */
+		if (p->known && !go_read_counts(l, p))
+			return 0;
+		drop(l, i);
+		break;
+	}
 	int is = l->o.go.find(l->o.go.ctx, tgid, &t, &why);
 	if (is == -ENOMEM)
 		return is;

@@ -12,8 +12,8 @@
 
 #include "criticast.skel.h"
 
-#define BAD_ENOUGH 8      /* threads or switches, to give up */
-#define REFUSED_ENOUGH 25 /* times, one a poll: some are read while they change */
+#define BAD_ENOUGH 8       /* threads or switches, to give up */
+#define REFUSED_ENOUGH 100 /* times, one a poll: some are read while they change */
 #define SAMPLES_MAX 64
 
 static bool trusted(const struct go_proc *p)
