@@ -158,7 +158,8 @@ static int keep_path(struct engine *e, struct cc_request *p, const struct piece_
 	k = mem_alloc(&e->mem, sizeof(*k) + v->cnt * sizeof(*v->p));
 	if (!k)
 		return -ENOMEM;
-	memcpy(k->piece, v->p, v->cnt * sizeof(*v->p));
+	if (v->cnt)
+		memcpy(k->piece, v->p, v->cnt * sizeof(*v->p));
 	p->path = k->piece;
 	p->path_cnt = v->cnt;
 	p->path_ok = true;

@@ -24,7 +24,10 @@ struct snap_text snap_task_text(const struct snapshot *s, const struct snap_task
 	const char *comm = snapshot_str(s, t->comm);
 	struct snap_text ret = { 0 };
 
-	if (!t->tid)
+	if (t->goid)
+		fmt_text(ret.s, sizeof(ret.s), "%.60s%sg%llu", comm, *comm ? "/" : "",
+			 (unsigned long long)t->goid);
+	else if (!t->tid)
 		fmt_text(ret.s, sizeof(ret.s), "-");
 	else if (*comm)
 		fmt_text(ret.s, sizeof(ret.s), "%.60s/%u", comm, t->tid);

@@ -11,7 +11,7 @@ struct snap_text {
 	char s[SNAP_TEXT_LEN];
 };
 
-/* "worker/4249"; "tid 4249" without a name; "-" for no task. */
+/* "worker/4249", of a goroutine "main.serve/g17"; "tid 4249" without a name; "-" for no task. */
 struct snap_text snap_task_text(const struct snapshot *s, const struct snap_task *t);
 
 /* Who ended a piece's wait: "worker/4249", "softirq", "timer", "-". */

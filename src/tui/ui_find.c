@@ -141,7 +141,7 @@ static void row_term(const struct ui *ui, bool exclude, char *buf, size_t cap)
 		blame_term(ui, &s->blame[row], exclude, buf, cap);
 	else if (on == SCREEN_WAITS && s && !ui->blame && row < s->wait_cnt)
 		wait_term(ui, &s->waits[row], buf, cap);
-	else if (on == SCREEN_THREADS && s && row < s->thread_cnt)
+	else if (on == SCREEN_THREADS && s && row < s->thread_cnt && !s->threads[row].task.goid)
 		snprintf(buf, cap, "tid=%u", s->threads[row].task.tid);
 	else if (on == SCREEN_REQUESTS && ui_port(ui, (int)row))
 		snprintf(buf, cap, "port=%u", ui_port(ui, (int)row)->port);

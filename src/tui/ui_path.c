@@ -195,8 +195,8 @@ bool ui_on_span(const struct ui *ui) { return ui->before_span.kind != CC_REQID_N
 void ui_open_span(struct ui *ui)
 {
 	uint32_t row = (uint32_t)ui->pos[SCREEN_THREADS].row;
-	if (!ui->snap || row >= ui->snap->thread_cnt) {
-		ui_say(ui, true, "of this one no time is known: it is not traced");
+	if (!ui->snap || row >= ui->snap->thread_cnt || ui->snap->threads[row].task.goid) {
+		ui_say(ui, true, "only of a traced thread is the time known");
 		return;
 	}
 	ui->want.span_tid = ui->snap->threads[row].task.tid;

@@ -202,7 +202,7 @@ static int health_body(const struct ui *ui, const struct layout *l)
 
 static void draw_line(struct canvas *c, const struct health_line *line, int y)
 {
-	int value_x = CC_MIN(38, c->w - 13);
+	int what_w = c->w < 100 ? 31 : 36, value_x = CC_MIN(4 + what_w, c->w - 11);
 	if (line->title) {
 		canvas_cut(c, 1, y, c->w - 2, ROLE_TITLE, line->what);
 		return;
@@ -211,9 +211,9 @@ static void draw_line(struct canvas *c, const struct health_line *line, int y)
 		canvas_cut(c, 3, y, c->w - 4, ROLE_FG, line->why);
 		return;
 	}
-	canvas_cut(c, 3, y, 34, ROLE_FG, line->what);
-	canvas_right(c, value_x, y, 12, line->bad ? ROLE_ERR : ROLE_FG | CELL_BOLD, line->value.s);
-	canvas_cut(c, 53, y, c->w - 54, ROLE_INACTIVE, line->why);
+	canvas_cut(c, 3, y, CC_MIN(what_w, value_x - 4), ROLE_FG, line->what);
+	canvas_right(c, value_x, y, 10, line->bad ? ROLE_ERR : ROLE_FG | CELL_BOLD, line->value.s);
+	canvas_cut(c, value_x + 12, y, c->w - value_x - 13, ROLE_INACTIVE, line->why);
 }
 
 static void health_draw(const struct ui *ui, struct canvas *c, const struct layout *l)

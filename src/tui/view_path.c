@@ -51,6 +51,7 @@ static cc_ns scale_step(cc_ns span, int w)
 static void draw_scale(struct canvas *c, const struct path_view *v, cc_ns origin,
 		       const struct path_cols *p, int y)
 {
+	bool first = true;
 	cc_ns step = scale_step(v->hi - v->lo, p->bar_w);
 	cc_ns from = v->lo > origin ? v->lo - origin : 0, span = v->hi - CC_MIN(origin, v->hi);
 	for (cc_ns t = (from + step - 1) / step * step; t < span; t += step) {
@@ -60,9 +61,11 @@ static void draw_scale(struct canvas *c, const struct path_view *v, cc_ns origin
 		size_t n = strlen(label.s);
 		if (t % CC_MS(1) == 0 && n > 2 && !strcmp(label.s + n - 2, ".0"))
 			label.s[n - 2] = '\0';
-		snprintf(buf, sizeof(buf), "%s%s", label.s, t ? "" : " ms");
-		if (x + (int)strlen(buf) < p->cls_x)
-			canvas_text(c, x, y, p->cls_x - x, ROLE_INACTIVE, buf);
+		snprintf(buf, sizeof(buf), "%s%s", label.s, first ? " ms" : "");
+		if (x + (int)strlen(buf) >= p->cls_x)
+			continue;
+		canvas_text(c, x, y, p->cls_x - x, ROLE_INACTIVE, buf);
+		first = false;
 	}
 	canvas_text(c, p->cls_x, y, p->cls_w, ROLE_TITLE, "CLASS");
 	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_TITLE, "MS");

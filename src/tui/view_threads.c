@@ -56,6 +56,14 @@ static void draw_strip(struct canvas *c, const struct snap_thread *t, int x, int
 	}
 }
 
+static void draw_id(struct canvas *c, int y, style st, const struct snap_task *t)
+{
+	if (t->goid)
+		canvas_printf(c, 3, y, 8, st, "g%-6llu", (unsigned long long)t->goid);
+	else
+		canvas_printf(c, 3, y, 8, st, "%-7u", t->tid);
+}
+
 static void draw_thread(struct canvas *c, const struct snapshot *s, const struct snap_thread *t,
 			int y)
 {
@@ -64,7 +72,7 @@ static void draw_thread(struct canvas *c, const struct snapshot *s, const struct
 	for (int i = 0; i < 9; i++)
 		total += t->mix[i];
 	style st = t->flags & CC_TF_FOLLOWED || t->flags & CC_TF_KTHREAD ? ROLE_INACTIVE : ROLE_FG;
-	canvas_printf(c, 3, y, 8, st, "%-7u", t->task.tid);
+	draw_id(c, y, st, &t->task);
 	canvas_fit(c, NAME_X, y, NAME_W, st, snapshot_str(s, t->task.comm));
 	canvas_right(c, REQ_X, y, 6, ROLE_FG, text_count(t->requests).s);
 	if (p.now_w && t->now_ns) {
@@ -147,6 +155,8 @@ static uint64_t threads_key(const struct ui *ui, int row)
 {
 	const struct snapshot *s = ui->snap;
 	uint32_t i = (uint32_t)row;
+	if (i < s->thread_cnt && s->threads[i].task.goid)
+		return 2ull << 32 ^ s->threads[i].task.goid << 1;
 	return i < s->thread_cnt ? s->threads[i].task.tid
 				 : 1ull << 32 | s->outside[i - s->thread_cnt].task.tid;
 }

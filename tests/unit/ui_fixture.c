@@ -355,6 +355,10 @@ static void add_threads(struct build *b)
 		out[i].task = task(b, rows[i].tid, rows[i].comm);
 		out[i].requests = rows[i].requests;
 		out[i].flags = CC_TF_TRACED;
+		if (i == 2) { /* a goroutine */
+			out[i].task.goid = 17;
+			out[i].task.comm = str(b, "main.serve");
+		}
 		out[i].now_cls = i == 1 ? WAIT_FSYNC : WAIT_NET_RECV;
 		out[i].now_ns = i == 1 ? CC_S(75) : CC_MS(3 + 40 * i);
 		out[i].now_seeded = i == 1;
