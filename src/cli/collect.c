@@ -282,6 +282,14 @@ int collect_span(struct collect *c, uint32_t tid, cc_ns to, struct cc_request *r
 	}
 }
 
+cc_ns collect_kept_ns(const struct collect *c)
+{
+	struct history_kept kept = { 0 };
+	if (c->history)
+		history_kept(c->history, &kept);
+	return kept.oldest && kept.to > kept.oldest ? kept.to - kept.oldest : 0;
+}
+
 static void tell_kept(const struct collect *c, struct snapshot *s)
 {
 	struct history_kept kept;

@@ -72,6 +72,9 @@ CC_NODISCARD int collect_seek(struct collect *c, cc_ns to, bool onward);
 CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
 
 /* The newest engine; with collect_look(), that of the past. */
+/* How far back the kept history goes; 0: there is none. */
+cc_ns collect_kept_ns(const struct collect *c);
+
 const struct engine *collect_engine(const struct collect *c);
 
 /* Snapshots are of how it was at @to (a live trace with a history; 0: of now again). Goes there by

@@ -163,7 +163,8 @@ void history_kept(const struct history *h, struct history_kept *ret)
 		.to = h->newest, .bytes = (h->lasting.cnt + h->passing.cnt) * sizeof(struct chunk)
 	};
 	while ((rec = history_next(h, &at)) && rec->kind != CC_REC_TICK)
-		;
+		if (rec->ts && !ret->oldest)
+			ret->oldest = rec->ts;
 	ret->from = rec ? ((const struct cc_rec_tick *)rec)->drained_to : 0;
 }
 

@@ -24,6 +24,7 @@ void history_hold(struct history *h, bool hold);
 
 struct history_kept {
 	cc_ns from, to; /* watermarks of the first and last TICK; 0: none */
+	cc_ns oldest;   /* ts of the oldest record that passes by; 0: none */
 	uint64_t bytes;
 };
 void history_kept(const struct history *h, struct history_kept *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "save.h"
+#include "fmt.h"
 #include "json.h"
 #include "markdown.h"
 #include "pprof.h"
@@ -11,10 +12,11 @@
 #include <time.h>
 
 #define SAVE_ROWS 100000 /* requests in one saved picture */
+#define SAVE_STORIES 200 /* of them told as text, as they stand on the screen: it is to be read */
 
 static int write_text(const struct snapshot *s, FILE *out)
 {
-	for (uint32_t i = 0; i < s->request_cnt; i++) {
+	for (uint32_t i = 0; i < CC_MIN(s->request_cnt, (uint32_t)SAVE_STORIES); i++) {
 		int err = markdown_request(s, &s->requests[i], out);
 		if (err)
 			return err;
@@ -73,19 +75,20 @@ void save_run(struct save_job *j, struct collect *c, const struct cc_query *view
 		}
 		snapshot_free(s);
 	}
-	bool trace = false;
+	char kept[FMT_LEN] = "";
 	if (!j->err) {
 		snprintf(path, sizeof(path), "%s.criticast", base);
 		j->err = collect_save_history(c, path);
-		trace = !j->err;
+		if (!j->err)
+			fmt_dur(kept, sizeof(kept), collect_kept_ns(c));
 		if (j->err == -ENOENT) /* a replay: the recording is there already */
 			j->err = 0;
 	}
 	if (j->err)
 		snprintf(j->msg, sizeof(j->msg), "cannot write %s: %s", path, strerror(-j->err));
 	else
-		snprintf(j->msg, sizeof(j->msg), "saved %s.pb.gz, .md%s", base,
-			 trace ? ", .criticast" : "");
+		snprintf(j->msg, sizeof(j->msg), "saved %s.pb.gz, .md%s%s%s", base,
+			 *kept ? ", .criticast (the last " : "", kept, *kept ? ")" : "");
 }
 
 int save_story(const struct snapshot *s, const struct snap_request *r, bool json, char **ret)
