@@ -77,12 +77,35 @@ static cc_ns oldest_request(const struct engine *e)
 	return first;
 }
 
+#define RESOURCES_MANY 65536u /* from here on those that nothing is about are looked for */
+
+/* Pieces tell resources by number: what is shown keeps its own. What a slow wait taught about one
+ * goes with it, and is learned again. */
+static void drop_resources(struct engine *e)
+{
+	struct requests *rs = &e->reqs;
+
+	if (e->res.v.cnt - e->res.free.cnt < RESOURCES_MANY)
+		return;
+	for (uint32_t i = 0; i < rs->v.cnt; i++) {
+		const struct cc_request *r = rs->v.p[i] ? &rs->v.p[i]->pub : NULL;
+
+		for (uint32_t k = 0; r && k < r->path_cnt; k++)
+			resources_mark(&e->res, r->path[k].resource);
+	}
+	resources_sweep(&e->res);
+}
+
 /* What paths are worked out from. */
 static void drop_timelines(struct engine *e, cc_ns before)
 {
 	e->stats.evicted += tasks_evict(&e->tasks, before);
 	resources_evict(&e->res, before);
 	requests_evict_io(&e->reqs, before);
+	requests_evict_socks(&e->reqs, before);
+	tasks_free_gone(&e->tasks, before);
+	requests_evict_receivers(&e->reqs);
+	drop_resources(e);
 	e->stats.evicted += requests_sweep(&e->reqs, before, UINT32_MAX);
 }
 

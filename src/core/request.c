@@ -35,6 +35,7 @@ void requests_done(struct requests *rs)
 	vec_done(rs->mem, &rs->v);
 	vec_done(rs->mem, &rs->free);
 	vec_done(rs->mem, &rs->socks);
+	vec_done(rs->mem, &rs->free_socks);
 	vec_done(rs->mem, &rs->news);
 	map_done(rs->mem, &rs->by_id);
 	map_done(rs->mem, &rs->by_cookie);
@@ -338,4 +339,14 @@ int requests_up_op(struct requests *rs, struct cc_reqid link, struct up_op op)
 	r->ups.p[i] = op;
 	r->ups.cnt++;
 	return 0;
+}
+
+void requests_evict_receivers(struct requests *rs)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < rs->receiver_cnt; i++)
+		if (rs->tasks->v.p[rs->receivers[i].task].tid)
+			rs->receivers[kept++] = rs->receivers[i];
+	rs->receiver_cnt = kept;
 }

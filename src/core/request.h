@@ -71,6 +71,8 @@ struct sock {
 	uint16_t local_port;
 	bool upstream;          /* the target is the client */
 	bool placed;            /* is in by_ports */
+	bool closed;            /* upstream: told so */
+	cc_ns seen;             /* worked on last */
 	uint32_t tid;           /* that received its last request */
 	struct cc_reqid link;   /* request that its last send is for */
 	VEC(struct sock_io) io; /* by t */
@@ -102,7 +104,8 @@ struct requests {
 	VEC(uint32_t) free;
 	struct slab slab;
 	struct map by_id;
-	VEC(struct sock) socks;
+	VEC(struct sock) socks; /* cookie 0: free */
+	VEC(uint32_t) free_socks;
 	struct map by_cookie, by_ports;
 	struct map upstreams; /* cookies of sockets on which the target is the client */
 	VEC(struct req_news) news;
@@ -179,6 +182,11 @@ void requests_drop(struct requests *rs, struct req *r);
 
 /* Socket operations before @before. */
 void requests_evict_io(struct requests *rs, cc_ns before);
+/* Forgets receivers whose place another task may have now. */
+void requests_evict_receivers(struct requests *rs);
+/* Connections that nothing happened on since @before; upstream ones only when they are closed: a
+ * thread may wait on them. They are learned anew by their next record. */
+void requests_evict_socks(struct requests *rs, cc_ns before);
 
 static inline struct cc_reqid reqid_of(uint64_t cookie, uint32_t ordinal)
 {

@@ -14,6 +14,7 @@ void resources_done(struct resources *rs)
 	for (uint32_t i = 0; i < rs->v.cnt; i++)
 		vec_done(rs->mem, &rs->v.p[i].wakes);
 	vec_done(rs->mem, &rs->v);
+	vec_done(rs->mem, &rs->free);
 	map_done(rs->mem, &rs->by_key);
 }
 
@@ -41,21 +42,26 @@ uint32_t resources_get(struct resources *rs, enum res_kind kind, uint64_t id, ui
 {
 	uint64_t key = key_of(kind, id, id2, tgid);
 	uint32_t i = resources_find(rs, kind, id, id2, tgid);
+	bool again;
 
 	if (i)
 		return i;
-	if (vec_reserve(rs->mem, &rs->v, rs->v.cnt + 1))
+	again = rs->free.cnt > 0;
+	i = again ? rs->free.p[rs->free.cnt - 1] : rs->v.cnt;
+	if (vec_reserve(rs->mem, &rs->v, i + 1))
 		return 0;
-	rs->v.p[rs->v.cnt] = (struct resource){
+	rs->v.p[i] = (struct resource){
 		.id = id,
 		.id2 = id2,
 		.tgid = tgid,
 		.kind = (uint8_t)kind,
 		.next = map_get(&rs->by_key, key),
 	};
-	if (map_put(rs->mem, &rs->by_key, key, rs->v.cnt + 1))
+	if (map_put(rs->mem, &rs->by_key, key, i + 1))
 		return 0;
-	return ++rs->v.cnt;
+	rs->free.cnt -= again;
+	rs->v.cnt = CC_MAX(rs->v.cnt, i + 1);
+	return i + 1;
 }
 
 static int by_time(const void *a, const void *b)
@@ -123,5 +129,42 @@ void resources_evict(struct resources *rs, cc_ns before)
 				r->wakes.p[kept++] = r->wakes.p[j];
 		r->wakes.cnt = r->sorted = kept;
 		vec_shrink(rs->mem, &r->wakes);
+	}
+}
+
+void resources_mark(struct resources *rs, uint32_t res)
+{
+	if (res && res <= rs->v.cnt)
+		rs->v.p[res - 1].marked = true;
+}
+
+static void resource_free(struct resources *rs, uint32_t i)
+{
+	struct resource *r = &rs->v.p[i];
+	uint64_t key = key_of((enum res_kind)r->kind, r->id, r->id2, r->tgid);
+	uint32_t at = map_get(&rs->by_key, key);
+
+	if (at == i + 1) {
+		if (!r->next || map_put(rs->mem, &rs->by_key, key, r->next))
+			map_del(&rs->by_key, key);
+	} else {
+		while (rs->v.p[at - 1].next != i + 1)
+			at = rs->v.p[at - 1].next;
+		rs->v.p[at - 1].next = r->next;
+	}
+	vec_done(rs->mem, &r->wakes);
+	*r = (struct resource){ .kind = RES_NONE };
+	rs->free.p[rs->free.cnt++] = i;
+}
+
+void resources_sweep(struct resources *rs)
+{
+	for (uint32_t i = 0; i < rs->v.cnt; i++) {
+		struct resource *r = &rs->v.p[i];
+
+		if (r->kind != RES_NONE && !r->marked && !r->wakes.cnt &&
+		    !vec_reserve(rs->mem, &rs->free, rs->free.cnt + 1))
+			resource_free(rs, i);
+		r->marked = false;
 	}
 }

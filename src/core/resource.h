@@ -31,12 +31,14 @@ struct resource {
 			  * it, for short ones that have none; 0: not known */
 	uint32_t sorted; /* so many wakes are in order, those after are not yet */
 	VEC(struct lock_wake) wakes;
+	bool marked;
 	uint32_t next; /* 1 + index of another with the same hash */
 };
 
 struct resources {
 	struct mem *mem;
-	VEC(struct resource) v;
+	VEC(struct resource) v; /* kind RES_NONE: free */
+	VEC(uint32_t) free;
 	struct map by_key;
 };
 
@@ -56,5 +58,9 @@ const struct lock_wake *resource_wakes(struct resources *rs, uint32_t res, cc_ns
 				       uint32_t *ret_cnt);
 
 void resources_evict(struct resources *rs, cc_ns before); /* wakes before it */
+
+/* Forgets those without wakes that were not marked since: who keeps the number of one marks it. */
+void resources_mark(struct resources *rs, uint32_t res);
+void resources_sweep(struct resources *rs);
 
 #endif

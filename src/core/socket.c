@@ -5,17 +5,24 @@
 
 #include "request.h"
 
-static struct sock *sock_get(struct requests *rs, uint64_t cookie)
+static struct sock *sock_get(struct requests *rs, uint64_t cookie, cc_ns at)
 {
 	uint32_t i = map_get(&rs->by_cookie, cookie);
+	bool again = rs->free_socks.cnt > 0;
+	struct sock *s;
 
-	if (i)
-		return &rs->socks.p[i - 1];
-	if (vec_reserve(rs->mem, &rs->socks, rs->socks.cnt + 1) ||
-	    map_put(rs->mem, &rs->by_cookie, cookie, rs->socks.cnt + 1))
-		return NULL;
-	rs->socks.p[rs->socks.cnt] = (struct sock){ .cookie = cookie };
-	return &rs->socks.p[rs->socks.cnt++];
+	if (!i) {
+		i = again ? rs->free_socks.p[rs->free_socks.cnt - 1] : rs->socks.cnt;
+		if (vec_reserve(rs->mem, &rs->socks, i + 1) ||
+		    map_put(rs->mem, &rs->by_cookie, cookie, i + 1))
+			return NULL;
+		rs->free_socks.cnt -= again;
+		rs->socks.cnt = CC_MAX(rs->socks.cnt, i + 1);
+		rs->socks.p[i++] = (struct sock){ .cookie = cookie };
+	}
+	s = &rs->socks.p[i - 1];
+	s->seen = CC_MAX(s->seen, at);
+	return s;
 }
 
 const struct sock *requests_sock(const struct requests *rs, uint64_t cookie)
@@ -86,7 +93,7 @@ static int sock_io(struct requests *rs, struct sock *s, struct sock_io io)
 
 int requests_req_io(struct requests *rs, const struct cc_rec_req *q)
 {
-	struct sock *s = sock_get(rs, q->cookie);
+	struct sock *s = sock_get(rs, q->cookie, q->h.ts);
 
 	if (!s)
 		return -ENOMEM;
@@ -162,7 +169,7 @@ int requests_sockop(struct requests *rs, const struct cc_rec_sockop *q)
 
 	if (!q->cookie || !q->h.ts)
 		return -EINVAL;
-	s = sock_get(rs, q->cookie);
+	s = sock_get(rs, q->cookie, q->h.ts);
 	if (!s)
 		return -ENOMEM;
 	err = sock_place(rs, s, q->local_port, &q->peer);
@@ -170,6 +177,7 @@ int requests_sockop(struct requests *rs, const struct cc_rec_sockop *q)
 		err = sock_io(rs, s, (struct sock_io){ q->h.ts, q->tid, (uint8_t)q->h.aux });
 	if (err)
 		return err;
+	s->closed |= q->h.aux == CC_OP_CLOSE;
 	if (q->h.flags & CC_SO_UPSTREAM)
 		err = upstream_op(rs, s, q, &touch);
 	else
@@ -189,5 +197,44 @@ void requests_evict_io(struct requests *rs, cc_ns before)
 			vec_drop_front(&s->io, n);
 			vec_shrink(rs->mem, &s->io);
 		}
+	}
+}
+
+/* Takes socket @i off the list of those with its ports. */
+static void unlink_ports(struct requests *rs, uint32_t i)
+{
+	struct sock *s = &rs->socks.p[i];
+	uint64_t key = ports_key(s->local_port, s->peer.port);
+	uint32_t at = map_get(&rs->by_ports, key);
+
+	if (at == i + 1) {
+		if (!s->next_ports || map_put(rs->mem, &rs->by_ports, key, s->next_ports))
+			map_del(&rs->by_ports, key);
+		return;
+	}
+	for (; at; at = rs->socks.p[at - 1].next_ports) {
+		if (rs->socks.p[at - 1].next_ports != i + 1)
+			continue;
+		rs->socks.p[at - 1].next_ports = s->next_ports;
+		return;
+	}
+}
+
+void requests_evict_socks(struct requests *rs, cc_ns before)
+{
+	for (uint32_t i = 0; i < rs->socks.cnt; i++) {
+		struct sock *s = &rs->socks.p[i];
+
+		if (!s->cookie || s->io.cnt || s->seen >= before || (s->upstream && !s->closed) ||
+		    vec_reserve(rs->mem, &rs->free_socks, rs->free_socks.cnt + 1))
+			continue;
+		if (s->placed)
+			unlink_ports(rs, i);
+		map_del(&rs->by_cookie, s->cookie);
+		if (s->upstream)
+			map_del(&rs->upstreams, s->cookie);
+		vec_done(rs->mem, &s->io);
+		*s = (struct sock){ 0 };
+		rs->free_socks.p[rs->free_socks.cnt++] = i;
 	}
 }

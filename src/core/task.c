@@ -13,7 +13,7 @@
 
 void tasks_init(struct tasks *ts, struct mem *mem) { *ts = (struct tasks){ .mem = mem }; }
 
-static void task_done(struct mem *mem, struct task *t)
+void task_done(struct mem *mem, struct task *t)
 {
 	vec_done(mem, &t->eps);
 	vec_done(mem, &t->touches);
@@ -28,6 +28,7 @@ void tasks_done(struct tasks *ts)
 	for (uint32_t i = 0; i < ts->v.cnt; i++)
 		task_done(ts->mem, &ts->v.p[i]);
 	vec_done(ts->mem, &ts->v);
+	vec_done(ts->mem, &ts->free);
 	vec_done(ts->mem, &ts->sides);
 	vec_done(ts->mem, &ts->free_sides);
 	vec_done(ts->mem, &ts->dirty);
@@ -38,20 +39,22 @@ void tasks_done(struct tasks *ts)
 
 struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older)
 {
-	struct task *t;
+	bool again = ts->free.cnt > 0;
+	uint32_t i = again ? ts->free.p[ts->free.cnt - 1] : ts->v.cnt;
 
-	if (ts->v.cnt >= TASKS_MAX || vec_reserve(ts->mem, &ts->v, ts->v.cnt + 1) ||
-	    map_put(ts->mem, &ts->by_tid, tid, ts->v.cnt + 1))
+	if (i >= TASKS_MAX || vec_reserve(ts->mem, &ts->v, i + 1) ||
+	    map_put(ts->mem, &ts->by_tid, tid, i + 1))
 		return NULL;
-	t = &ts->v.p[ts->v.cnt++];
-	*t = (struct task){
+	ts->free.cnt -= again;
+	ts->v.cnt = CC_MAX(ts->v.cnt, i + 1);
+	ts->v.p[i] = (struct task){
 		.tid = tid,
 		.known_from = CC_NEVER,
 		.born = CC_NEVER,
 		.dead = CC_NEVER,
 		.older = older,
 	};
-	return t;
+	return &ts->v.p[i];
 }
 
 struct task *tasks_find(const struct tasks *ts, uint32_t tid, cc_ns at)
@@ -183,6 +186,7 @@ static int exec_record(struct tasks *ts, const struct cc_rec_task *r)
 	if (leader)
 		leader->dead = CC_MIN(leader->dead, r->h.ts);
 	mover->older = leader_idx;
+	mover->exec_tid = mover->tid;
 	mover->tid = r->tid;
 	mover->exec_at = r->h.ts;
 	return 0;
@@ -209,6 +213,8 @@ int tasks_task(struct tasks *ts, const struct cc_rec_task *r)
 		t->dead = CC_MIN(t->dead, r->h.ts);
 		t->alive = CC_MAX(t->alive, r->h.ts);
 	}
+	if (!t->timeline)
+		t->alive = CC_MAX(t->alive, r->h.ts); /* then: when it was named */
 	t->flags |= r->h.flags;
 	t->timeline |= (r->h.flags & (CC_TF_TRACED | CC_TF_FOLLOWED)) != 0;
 	t->start = r->start ? r->start : t->start;

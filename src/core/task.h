@@ -96,12 +96,13 @@ struct task {
 	/* what every episode touches, in two cache lines */
 	VEC(struct episode) eps; /* by out; they do not overlap */
 	uint32_t tid, tgid;
-	cc_ns born, dead; /* CC_NEVER: not known, alive */
-	cc_ns exec_at;    /* got its tid by exec then; 0: always had it */
-	cc_ns alive;      /* the last time it was seen in any way */
-	uint32_t older;   /* 1 + index of the task that had the tid before */
-	uint32_t indexed; /* episodes before this one are in the indexes of wakes */
-	cc_ns known_from; /* running or more from here on; CC_NEVER: from its first episode */
+	cc_ns born, dead;  /* CC_NEVER: not known, alive */
+	cc_ns exec_at;     /* got its tid by exec then; 0: always had it */
+	cc_ns alive;       /* the last time it was seen in any way */
+	uint32_t older;    /* 1 + index of the task that had the tid before */
+	uint32_t exec_tid; /* the tid it had before exec; 0: the same */
+	uint32_t indexed;  /* episodes before this one are in the indexes of wakes */
+	cc_ns known_from;  /* running or more from here on; CC_NEVER: from its first episode */
 	uint32_t extra_seq, extra_side; /* an EXTRA that waits for its EPISODE; side 0: none */
 	bool timeline;                  /* records of its own time came: it is traced */
 	bool dirty;                     /* has episodes that are not in the indexes of wakes */
@@ -132,6 +133,7 @@ struct late_span { /* what @tid did in [from, to) is otherwise than was thought 
 struct tasks {
 	struct mem *mem;
 	VEC(struct task) v;
+	VEC(uint32_t) free;     /* places in v: tid is 0 there */
 	struct map by_tid;      /* tid -> 1 + index of the task that has it last */
 	VEC(struct side) sides; /* [0] is unused */
 	VEC(uint32_t) free_sides;
@@ -177,6 +179,12 @@ struct task *tasks_reborn(struct tasks *ts, struct task *t, cc_ns at);
 /* A wake at @at that no episode carries. Returns 1 taken, 0 the task was running, -EAGAIN what it
  * did then is not known yet, -ENOMEM. */
 CC_NODISCARD int tasks_wake(struct tasks *ts, const struct cc_rec_wake *r);
+
+/* Takes the places of those that were gone before @before; after tasks_evict(). Their indexes may
+ * be used again. In task_gone.c. */
+void tasks_free_gone(struct tasks *ts, cc_ns before);
+void task_done(struct mem *mem, struct task *t);
+void task_free_side(struct tasks *ts, uint32_t *side); /* 0: a no-op; becomes 0 */
 
 /* Drops what ended before @before. Returns how many episodes went. */
 uint64_t tasks_evict(struct tasks *ts, cc_ns before);

@@ -22,7 +22,7 @@ static uint32_t side_new(struct tasks *ts)
 	return i;
 }
 
-static void side_free(struct tasks *ts, uint32_t *side)
+void task_free_side(struct tasks *ts, uint32_t *side)
 {
 	if (*side && !vec_reserve(ts->mem, &ts->free_sides, ts->free_sides.cnt + 1))
 		ts->free_sides.p[ts->free_sides.cnt++] = *side;
@@ -117,7 +117,7 @@ static int attach_side(struct tasks *ts, struct task *t, struct episode *ep, uin
 			t = &ts->v.p[idx];
 		}
 	} else if (t->extra_side) {
-		side_free(ts, &t->extra_side); /* its episode was lost */
+		task_free_side(ts, &t->extra_side); /* its episode was lost */
 	}
 	if (!lost)
 		return 0;
@@ -159,7 +159,7 @@ static void witness(struct tasks *ts, struct task *t, const struct episode *ep)
 		if (ep_is_go(&t->open.ep))
 			go_wait_free(ts, t->open.ep.side);
 		else
-			side_free(ts, &t->open.ep.side);
+			task_free_side(ts, &t->open.ep.side);
 		t->open = (struct open_state){ 0 };
 	}
 }
@@ -255,7 +255,8 @@ static struct episode *by_seq(struct task *t, uint32_t seq, cc_ns in)
 	return NULL;
 }
 
-static int name_task(struct tasks *ts, uint32_t tid, uint32_t tgid, const char comm[CC_COMM_LEN])
+static int name_task(struct tasks *ts, uint32_t tid, uint32_t tgid, const char comm[CC_COMM_LEN],
+		     cc_ns at)
 {
 	struct task *t;
 
@@ -268,6 +269,8 @@ static int name_task(struct tasks *ts, uint32_t tid, uint32_t tgid, const char c
 		task_set_comm(t, comm);
 	if (!t->tgid)
 		task_set_tgid(ts, t, tgid);
+	if (!t->timeline)
+		t->alive = CC_MAX(t->alive, at);
 	return 0;
 }
 
@@ -326,9 +329,9 @@ int tasks_extra(struct tasks *ts, const struct cc_rec_extra *r)
 		t->extra_seq = r->seq;
 		memcpy(t->extra_comm, r->waker_comm, sizeof(t->extra_comm));
 	}
-	if (name_task(ts, waker, waker_tgid, r->waker_comm) ||
-	    name_task(ts, r->owner, r->owner_tgid, r->owner_comm) ||
-	    name_task(ts, r->occupant_tid, r->occupant_tgid, r->occupant_comm))
+	if (name_task(ts, waker, waker_tgid, r->waker_comm, r->h.ts) ||
+	    name_task(ts, r->owner, r->owner_tgid, r->owner_comm, r->h.ts) ||
+	    name_task(ts, r->occupant_tid, r->occupant_tgid, r->occupant_comm, r->h.ts))
 		return -ENOMEM;
 	return 0;
 }
