@@ -149,5 +149,6 @@ help:
 	@echo 'fuzz          libFuzzer on every reader, FUZZ_TIME=60 s each; check-fuzz: 10 s'
 	@echo 'bench         costs, side by side with peers in one run'
 	@echo 'bench-engine  speed of the engine'
+	@echo 'soak          a day of events through the engine: memory stays flat'
 	@echo 'bench-ui      what the screens cost, beside htop, btop and top'
 	@echo 'lint format install clean'

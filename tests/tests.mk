@@ -70,3 +70,8 @@ asan-run: test-build
 		tests/run $(O)/tests/unit/unit $(ASAN_SCRIPTS)
 tsan-run: $(TSAN_PROGS)
 	$(Q)BUILD=$(O) tests/run $(TSAN_PROGS)
+
+# a day of 10,000 events/s through the engine; `make test` has ten minutes of it
+.PHONY: soak
+soak: all $(O)/tests/oracle/soak
+	$(Q)BUILD=$(O) SOAK_HOURS=24 tests/oracle/soak.test
