@@ -3,31 +3,30 @@
 #include "lasting.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CHUNK_BYTES (1u << 20)
 
-/* Before each record in a chunk: two chains keep them, one order counts. */
-struct stored {
-	uint64_t no; /* from 1 */
-	struct cc_rec rec;
-};
-#define LEAD offsetof(struct stored, rec)
+/* A record in a chunk: its number since the chunk's first one (two chains keep records, one order
+ * counts), then the record as in a file, by what came before it in the chunk. */
+#define LEAD sizeof(uint32_t)
 
 struct chunk {
 	struct chunk *next;
-	uint64_t seq; /* from 1, in its chain */
-	cc_ns to;     /* the latest ts of its records */
+	uint64_t seq;      /* from 1, in its chain */
+	uint64_t first_no; /* of its first record */
+	cc_ns oldest, to;  /* the first and the latest ts of its records; oldest 0: none has one */
+	cc_ns tick;        /* watermark of its first TICK; 0: it has none */
 	size_t used;
-	unsigned char data[CHUNK_BYTES];
+	uint8_t data[CHUNK_BYTES];
 };
 
 struct chain {
 	struct chunk *first, *last;
 	size_t cnt;
 	uint64_t seq; /* of the last chunk made */
+	struct codec codec;
 };
 
 struct history {
@@ -70,28 +69,42 @@ void history_free(struct history *h)
 	free(h);
 }
 
-static int chain_put(struct chain *c, const struct cc_rec *rec, size_t len, uint64_t no)
+static bool fits(const struct chunk *k, size_t room, uint64_t no)
 {
-	size_t room = LEAD + len;
-	if (room > CHUNK_BYTES)
-		return -EINVAL;
-	if (!c->last || c->last->used + room > CHUNK_BYTES) {
+	return k && k->used + room <= CHUNK_BYTES && no - k->first_no <= UINT32_MAX;
+}
+
+static int chain_put(struct chain *c, const struct cc_rec *rec, uint64_t no)
+{
+	size_t room = LEAD + CODEC_MAX(rec->size);
+	if (!fits(c->last, room, no)) {
 		struct chunk *k = malloc(sizeof(*k));
 		if (!k)
 			return -ENOMEM;
-		*k = (struct chunk){ .to = rec->ts, .seq = ++c->seq };
+		k->next = NULL;
+		k->seq = ++c->seq;
+		k->first_no = no;
+		k->oldest = 0;
+		k->to = rec->ts;
+		k->tick = 0;
+		k->used = 0;
 		if (c->last)
 			c->last->next = k;
 		else
 			c->first = k;
 		c->last = k;
 		c->cnt++;
+		codec_reset(&c->codec);
 	}
 	struct chunk *k = c->last;
-	memcpy(k->data + k->used, &no, sizeof(no));
-	memcpy(k->data + k->used + LEAD, rec, len);
-	k->used += room;
+	uint32_t nth = (uint32_t)(no - k->first_no);
+	memcpy(k->data + k->used, &nth, LEAD);
+	k->used += LEAD + codec_put(&c->codec, rec, k->data + k->used + LEAD);
 	k->to = CC_MAX(k->to, rec->ts);
+	if (!k->oldest)
+		k->oldest = rec->ts;
+	if (rec->kind == CC_REC_TICK && !k->tick)
+		k->tick = ((const struct cc_rec_tick *)rec)->drained_to;
 	return 0;
 }
 
@@ -110,7 +123,9 @@ static void evict(struct history *h, cc_ns now)
 int history_put(struct history *h, const struct cc_rec *rec, size_t len)
 {
 	struct chain *c = trace_is_lasting(rec->kind) ? &h->lasting : &h->passing;
-	int err = chain_put(c, rec, len, ++h->put_cnt);
+	if (!codec_can(rec, len)) /* a file could not have it either */
+		return 0;
+	int err = chain_put(c, rec, ++h->put_cnt);
 	if (!err && rec->kind == CC_REC_TICK) {
 		h->newest = ((const struct cc_rec_tick *)rec)->drained_to;
 		evict(h, rec->ts);
@@ -120,62 +135,74 @@ int history_put(struct history *h, const struct cc_rec *rec, size_t len)
 
 void history_hold(struct history *h, bool hold) { h->held = hold; }
 
-/* The record of a chain at @seq and @off, which are put right when its chunk is over or gone. */
-static const struct stored *stored_at(const struct chain *c, uint64_t *seq, size_t *off)
+/* The chunk that a place is in, which is put right when its chunk is over or gone; NULL: no more.
+ */
+static const struct chunk *chunk_at(const struct chain *c, struct history_place *at)
 {
 	const struct chunk *k = c->first;
-	while (k && k->seq < *seq)
+	while (k && k->seq < at->seq)
 		k = k->next;
-	if (k && k->seq == *seq && *off >= k->used)
+	if (k && k->seq == at->seq && at->off >= k->used)
 		k = k->next;
 	if (!k)
 		return NULL;
-	if (k->seq != *seq) { /* the next one, or what was here was dropped */
-		*seq = k->seq;
-		*off = 0;
+	if (k->seq != at->seq) { /* the next one, or what was here was dropped */
+		at->seq = k->seq;
+		at->off = 0;
+		codec_reset(&at->codec);
 	}
-	return *off < k->used ? (const void *)(k->data + *off) : NULL;
+	return at->off < k->used ? k : NULL;
 }
 
 const struct cc_rec *history_next(const struct history *h, struct history_at *at)
 {
 	const struct chain *const chains[] = { &h->lasting, &h->passing };
-	const struct stored *best = NULL;
-	int from = 0;
+	const struct chunk *from = NULL;
+	uint64_t first = 0;
+	int best = 0;
 	for (int i = 0; i < 2; i++) {
-		const struct stored *s = stored_at(chains[i], &at->chain[i].seq, &at->chain[i].off);
-		if (s && (!best || s->no < best->no)) {
-			best = s;
-			from = i;
+		const struct chunk *k = chunk_at(chains[i], &at->chain[i]);
+		uint32_t nth;
+		if (!k)
+			continue;
+		memcpy(&nth, k->data + at->chain[i].off, LEAD);
+		if (!from || k->first_no + nth < first) {
+			first = k->first_no + nth;
+			from = k;
+			best = i;
 		}
 	}
-	if (!best)
+	if (!from)
 		return NULL;
-	at->chain[from].off += LEAD + best->rec.size;
-	return &best->rec;
+	struct history_place *p = &at->chain[best];
+	const uint8_t *in = from->data + p->off + LEAD;
+	int size = codec_get(&p->codec, &in, from->data + from->used, at->rec, sizeof(at->rec));
+	p->off = (size_t)(in - from->data);
+	if (size <= 0) { /* cannot be, and must not end the trace: on to the next chunk */
+		p->off = from->used;
+		return history_next(h, at);
+	}
+	return (const struct cc_rec *)at->rec;
 }
 
 void history_kept(const struct history *h, struct history_kept *ret)
 {
-	struct history_at at = { .chain[0].seq = UINT64_MAX }; /* TICKs are none of those */
-	const struct cc_rec *rec;
 	*ret = (struct history_kept){
 		.to = h->newest, .bytes = (h->lasting.cnt + h->passing.cnt) * sizeof(struct chunk)
 	};
-	while ((rec = history_next(h, &at)) && rec->kind != CC_REC_TICK)
-		if (rec->ts && !ret->oldest)
-			ret->oldest = rec->ts;
-	ret->from = rec ? ((const struct cc_rec_tick *)rec)->drained_to : 0;
+	for (const struct chunk *k = h->passing.first; k && !ret->from; k = k->next)
+		ret->from = k->tick;
+	for (const struct chunk *k = h->passing.first; k && !ret->oldest; k = k->next)
+		ret->oldest = k->oldest;
 }
 
 int history_each(const struct history *h, cc_record_fn *fn, void *ctx)
 {
-	struct history_at at = { 0 };
+	struct history_at *at = calloc(1, sizeof(*at));
 	const struct cc_rec *rec;
-	while ((rec = history_next(h, &at))) {
-		int err = fn(ctx, rec, rec->size);
-		if (err < 0)
-			return err;
-	}
-	return 0;
+	int err = at ? 0 : -ENOMEM;
+	while (err >= 0 && (rec = history_next(h, at)))
+		err = fn(ctx, rec, rec->size);
+	free(at);
+	return CC_MIN(err, 0);
 }

@@ -5,6 +5,7 @@
 #ifndef CC_HISTORY_H
 #define CC_HISTORY_H
 
+#include "codec.h"
 #include "source.h"
 
 struct history;
@@ -13,7 +14,7 @@ struct history;
 struct history *history_new(uint64_t max_bytes, cc_ns max_age);
 void history_free(struct history *h);
 
-/* Copies @rec. Returns 0 or -ENOMEM. */
+/* Keeps @rec, in few bytes, unless it is none that a file can have. Returns 0 or -ENOMEM. */
 CC_NODISCARD int history_put(struct history *h, const struct cc_rec *rec, size_t len);
 
 /* Gives every kept record, in the order they came. */
@@ -31,14 +32,16 @@ void history_kept(const struct history *h, struct history_kept *ret);
 
 /* A place in it: all zero is the start. It stays good while records are put; of what was dropped
  * meanwhile it goes on at the oldest kept. */
-struct history_at {
-	struct {
+struct history_at { /* large: not for the stack of a deep call */
+	struct history_place {
 		uint64_t seq; /* of the chunk; 0: the first */
 		size_t off;
-	} chain[2]; /* lasting, passing */
+		struct codec codec;
+	} chain[2];                   /* lasting, passing */
+	uint64_t rec[UINT16_MAX / 8]; /* the last one given */
 };
 
-/* The record at @at, borrowed until the next put, and moves on. NULL: no more for now. */
+/* The record at @at, which is in @at until the next call, and moves on. NULL: no more for now. */
 const struct cc_rec *history_next(const struct history *h, struct history_at *at);
 
 #endif

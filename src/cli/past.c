@@ -3,12 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct past {
 	struct engine_opts opts;
 	const struct history *h;
 	struct engine *e;
-	struct history_at at;
+	struct history_at at, ahead; /* fed up to; looked at */
 	cc_ns told, before; /* watermarks of the last TICK fed and of the one before; 0: none */
 };
 
@@ -41,11 +42,12 @@ static cc_ns watermark_of(const struct cc_rec *rec)
 	return rec->kind == CC_REC_TICK ? ((const struct cc_rec_tick *)rec)->drained_to : 0;
 }
 
-/* Watermark of the next TICK from @at on; 0: none is kept. */
-static cc_ns next_tick(const struct history *h, struct history_at at)
+/* Watermark of the next TICK; 0: none is kept. */
+static cc_ns next_tick(struct past *p)
 {
 	const struct cc_rec *rec;
-	while ((rec = history_next(h, &at)))
+	p->ahead = p->at;
+	while ((rec = history_next(p->h, &p->ahead)))
 		if (watermark_of(rec))
 			return watermark_of(rec);
 	return 0;
@@ -75,7 +77,7 @@ static int begin_again(struct past *p)
 		return err;
 	engine_free(p->e);
 	p->e = e;
-	p->at = (struct history_at){ 0 };
+	memset(&p->at, 0, sizeof(p->at));
 	p->told = p->before = 0;
 	return 0;
 }
@@ -89,7 +91,7 @@ int past_go(struct past *p, cc_ns to)
 		if (err)
 			return err;
 	}
-	cc_ns next = next_tick(p->h, p->at);
+	cc_ns next = next_tick(p);
 	if (!next || (p->told && (p->told >= to || apart(next, to) >= apart(p->told, to))))
 		return 0;
 	return feed_to_tick(p);

@@ -21,7 +21,7 @@ static struct port_cols place(int w)
 	p.share_x = w >= 60 ? (x -= 4) : 0;
 	int at = 3 + p.kind_w + 1;
 	p.req_x = at;
-	at += 7;
+	at += 9;
 	p.p50_x = w >= 70 ? at : 0;
 	at += w >= 70 ? 8 : 0;
 	p.p99_x = at;
@@ -44,7 +44,7 @@ void draw_port_titles(struct canvas *c, int y)
 {
 	struct port_cols p = place(c->w);
 	canvas_text(c, 3, y, p.kind_w, ROLE_TITLE, "PORT");
-	canvas_right(c, p.req_x, y, 6, ROLE_TITLE, "REQ");
+	canvas_right(c, p.req_x, y, 8, ROLE_TITLE, "REQ");
 	if (p.p50_x)
 		canvas_right(c, p.p50_x, y, 7, ROLE_TITLE, "P50");
 	canvas_right(c, p.p99_x, y, 7, ROLE_HI, "P99▾");
@@ -70,7 +70,7 @@ void draw_port(const struct ui *ui, struct canvas *c, int row, int y, int h)
 		return;
 	const char *kind = snapshot_str(s, port->kind);
 	canvas_fit(c, 3, y, p.kind_w, ROLE_FG | CELL_BOLD, kind);
-	canvas_right(c, p.req_x, y, 6, ROLE_FG, text_count(port->requests).s);
+	canvas_right(c, p.req_x, y, 8, ROLE_FG, text_count(port->requests).s);
 	if (p.p50_x)
 		canvas_right(c, p.p50_x, y, 7, ROLE_FG, text_dur(port->p50_ns).s);
 	canvas_right(c, p.p99_x, y, 7, ROLE_FG, text_dur(port->p99_ns).s);
