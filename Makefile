@@ -32,7 +32,7 @@ SAN    := $(SAN_$(VARIANT))
 CFLAGS ?= $(OPT_$(VARIANT)) -g
 WARN += $(if $(findstring clang,$(CC)),-Wno-unknown-attributes) # noclone, optimize: gcc's
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -MMD -MP
-LIBS   := -lelf -ldw -liberty -lunwind-x86_64 -lncursesw -ltinfo -lcjson -lz -lcap -lpthread -lm \
+LIBS   := -lelf -ldw -liberty -lunwind-x86_64 -lncursesw -ltinfo -lcjson -ldeflate -lz -lcap -lpthread -lm \
 	$(if $(filter 1,$(BPF)),-lbpf)
 
 # ---- layers: what each may include is what it gets ----------------------------------------------
@@ -150,5 +150,6 @@ help:
 	@echo 'bench         costs, side by side with peers in one run'
 	@echo 'bench-engine  speed of the engine'
 	@echo 'soak          a day of events through the engine: memory stays flat'
+	@echo 'bench-trace   size and speed of recordings beside perf.data and trace.dat'
 	@echo 'bench-ui      what the screens cost, beside htop, btop and top'
 	@echo 'lint format install clean'

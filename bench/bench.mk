@@ -13,10 +13,12 @@ $(O)/bench/%.bpf.o: bench/%.bpf.c Makefile
 	$(Q)$(CLANG) -target bpf -D__bpf__ -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
 		$(if $(filter 1,$(WERROR)),-Werror) -Isrc/core -Ibpf -MMD -MP -c -o $@ $<
 
-.PHONY: bench bench-engine bench-ui
+.PHONY: bench bench-engine bench-trace bench-ui
 bench: all $(BENCH_PROGS) $(O)/bench/ref.bpf.o
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/bench
 bench-engine: all $(BENCH_PROGS)
 	$(Q)$(O)/bench/engine
 bench-ui: all
 	$(Q)CRITICAST=$(CURDIR)/$(O)/criticast bench/ui
+bench-trace: all $(O)/bench/trace
+	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/trace_peers

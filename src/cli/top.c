@@ -66,9 +66,10 @@ static int plain_loop(struct plain *p, struct collect *c, int stop_fd)
 	if (p->done)
 		return 0;
 	int err = p->live ? collect_stop(c) : 0;
-	if (err || p->ticked)
+	bool whole = !p->live && !engine_stats(collect_engine(c))->has_sockets;
+	if (err || (p->ticked && !whole))
 		return err;
-	err = collect_finish(c); /* an import without TICKs: one picture of the whole */
+	err = collect_finish(c); /* an import: what its threads did is told at its end */
 	return err ? err : print_snapshot(p, c);
 }
 

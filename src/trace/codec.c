@@ -32,7 +32,7 @@ struct in {
 	bool bad;
 };
 
-static uint64_t get_varint(struct in *in)
+static uint64_t get_long_varint(struct in *in)
 {
 	uint64_t v = 0;
 
@@ -45,6 +45,11 @@ static uint64_t get_varint(struct in *in)
 	}
 	in->bad = true;
 	return 0;
+}
+
+static inline uint64_t get_varint(struct in *in) /* most are one byte */
+{
+	return in->p < in->end && *in->p < 0x80 ? *in->p++ : get_long_varint(in);
 }
 
 static void get_bytes(struct in *in, void *dst, size_t n)
@@ -80,35 +85,28 @@ static struct cc_rec_episode *task_slot(struct codec *c, uint32_t tid)
 	return &c->task[(tid * 0x9e3779b1u) >> 24];
 }
 
-/* What is expected next of @tid. */
-static struct cc_rec_episode expect(struct codec *c, uint32_t tid)
+/* What is expected next of @tid, in the place where it is remembered. */
+static struct cc_rec_episode *expect(struct codec *c, uint32_t tid)
 {
-	struct cc_rec_episode e = *task_slot(c, tid);
+	struct cc_rec_episode *e = task_slot(c, tid);
 
-	if (e.tid != tid) {
-		memset(&e, 0, sizeof(e));
-		e.tid = tid;
-		e.h.ts = c->last_in;
+	if (e->tid != tid) {
+		memset(e, 0, sizeof(*e));
+		e->tid = tid;
+		e->h.ts = c->last_in;
 	}
-	e.seq++;
-	e.lost = 0;
+	e->seq++;
+	e->lost = 0;
 	return e;
-}
-
-static void remember(struct codec *c, const struct cc_rec_episode *e)
-{
-	*task_slot(c, e->tid) = *e;
-	c->last_tid = e->tid;
-	c->last_in = e->h.ts;
 }
 
 static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8_t *out)
 {
-	struct cc_rec_episode x = expect(c, e->tid);
+	struct cc_rec_episode *x = expect(c, e->tid);
 	uint32_t mask = e->wake ? 0 : EPISODE_NO_WAKE;
 	uint8_t *p = out;
 
-#define X(bit, field) mask |= e->field != x.field ? 1u << (bit) : 0;
+#define X(bit, field) mask |= e->field != x->field ? 1u << (bit) : 0;
 	EPISODE_FIELDS(X)
 #undef X
 	*p++ = 0;
@@ -116,40 +114,45 @@ static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8
 	p = put_varint(p, mask);
 #define X(bit, field)           \
 	if (mask & 1u << (bit)) \
-		p = put_varint(p, zigzag((uint64_t)e->field - x.field));
+		p = put_varint(p, zigzag((uint64_t)e->field - x->field));
 	EPISODE_FIELDS(X)
 #undef X
-	p = put_varint(p, zigzag(e->out - x.h.ts));
+	p = put_varint(p, zigzag(e->out - x->h.ts));
 	if (e->wake)
 		p = put_varint(p, zigzag(e->wake - e->out));
 	p = put_varint(p, zigzag(e->h.ts - (e->wake ? e->wake : e->out)));
-	remember(c, e);
+	*x = *e;
+	c->last_tid = e->tid;
+	c->last_in = e->h.ts;
 	return (size_t)(p - out);
 }
 
+/* After an error the chunk is not read on: what is remembered need not be whole. */
 static int get_episode(struct codec *c, struct in *in, void *out, size_t cap)
 {
-	struct cc_rec_episode e = expect(c, c->last_tid + (uint32_t)unzigzag(get_varint(in)));
-	uint64_t last_in = e.h.ts;
+	struct cc_rec_episode *e = expect(c, c->last_tid + (uint32_t)unzigzag(get_varint(in)));
 	uint64_t mask = get_varint(in);
 
-	if (cap < sizeof(e))
+	if (cap < sizeof(*e))
 		return -EBADMSG;
 #define X(bit, field)           \
 	if (mask & 1u << (bit)) \
-		e.field = (__typeof__(e.field))(e.field + unzigzag(get_varint(in)));
-	EPISODE_FIELDS(X)
+		e->field = (__typeof__(e->field))(e->field + unzigzag(get_varint(in)));
+	if (mask & ~(uint64_t)EPISODE_NO_WAKE) {
+		EPISODE_FIELDS(X)
+	}
 #undef X
-	e.h.size = sizeof(e);
-	e.h.kind = CC_REC_EPISODE;
-	e.out = last_in + unzigzag(get_varint(in));
-	e.wake = mask & EPISODE_NO_WAKE ? 0 : e.out + unzigzag(get_varint(in));
-	e.h.ts = (e.wake ? e.wake : e.out) + unzigzag(get_varint(in));
+	e->h.size = sizeof(*e);
+	e->h.kind = CC_REC_EPISODE;
+	e->out = e->h.ts + unzigzag(get_varint(in));
+	e->wake = mask & EPISODE_NO_WAKE ? 0 : e->out + unzigzag(get_varint(in));
+	e->h.ts = (e->wake ? e->wake : e->out) + unzigzag(get_varint(in));
 	if (in->bad)
 		return -EBADMSG;
-	remember(c, &e);
-	memcpy(out, &e, sizeof(e));
-	return sizeof(e);
+	c->last_tid = e->tid;
+	c->last_in = e->h.ts;
+	memcpy(out, e, sizeof(*e));
+	return sizeof(*e);
 }
 
 /* ---- all other kinds ---- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "codec.h"
 #include "format.h"
@@ -28,7 +28,7 @@ struct trace_reader {
 	bool filter;           /* the chunk in enc[] is one of these */
 	char damage[160];      /* "" so far none */
 	bool ended;
-	z_stream zip;
+	struct libdeflate_decompressor *zip;
 	struct codec codec;
 	struct trace_chunk_head chunk; /* the one in enc[] */
 	const uint8_t *pos, *end;      /* what is left of it */
@@ -116,13 +116,13 @@ static bool index_read(struct trace_reader *r)
 		return false;
 	size_t len = h.entry_cnt * sizeof(*r->index), keys = h.key_cnt * sizeof(*r->keys);
 	uint64_t off = tail.index_off + sizeof(h);
-	uLong crc = crc32(0, (const Bytef *)&h + 8, sizeof(h) - 8);
+	uint32_t crc = libdeflate_crc32(0, (const uint8_t *)&h + 8, sizeof(h) - 8);
 
 	if (index_grow(r, h.entry_cnt + 1) || keys_grow(r, h.key_cnt + 1) ||
 	    !read_exact(r, r->index, len, off) || !read_exact(r, r->keys, keys, off + len))
 		return false;
-	crc = crc32(crc, (const Bytef *)r->index, (uInt)len);
-	if (crc32(crc, (const Bytef *)r->keys, (uInt)keys) != h.crc)
+	crc = libdeflate_crc32(crc, r->index, len);
+	if (libdeflate_crc32(crc, r->keys, keys) != h.crc)
 		return false;
 	r->info.chunk_cnt = h.entry_cnt;
 	r->key_cnt = h.key_cnt;
@@ -245,7 +245,8 @@ int trace_reader_open_fd(int fd, const char *path, struct cc_err *err, struct tr
 	r->fd = fd;
 	int code = read_head(r, path, err);
 
-	if (!code && inflateInit(&r->zip) != Z_OK)
+	r->zip = libdeflate_alloc_decompressor();
+	if (!code && !r->zip)
 		code = input_fail(err, -ENOMEM, path, strerror(ENOMEM));
 	if (!code) {
 		r->info.complete = index_read(r);
@@ -274,7 +275,7 @@ void trace_reader_free(struct trace_reader *r)
 		return;
 	if (r->fd >= 0)
 		close(r->fd);
-	inflateEnd(&r->zip);
+	libdeflate_free_decompressor(r->zip);
 	free(r->index);
 	free(r->keys);
 	free(r);
@@ -291,12 +292,9 @@ const char *trace_reader_damage(const struct trace_reader *r)
 
 static bool inflate_chunk(struct trace_reader *r)
 {
-	inflateReset(&r->zip);
-	r->zip.next_in = r->in;
-	r->zip.avail_in = r->chunk.zip_len;
-	r->zip.next_out = r->enc;
-	r->zip.avail_out = r->chunk.enc_len;
-	return inflate(&r->zip, Z_FINISH) == Z_STREAM_END && r->zip.total_out == r->chunk.enc_len;
+	/* exactly enc_len bytes, or it fails */
+	return libdeflate_zlib_decompress(r->zip, r->in, r->chunk.zip_len, r->enc, r->chunk.enc_len,
+					  NULL) == LIBDEFLATE_SUCCESS;
 }
 
 /* Makes the next chunk the current one. Returns 1; 2 when it was skipped; 0 at the end, -errno. */
@@ -326,9 +324,9 @@ static int load_chunk(struct trace_reader *r)
 		return (int)n;
 	if (n < (ssize_t)h->zip_len)
 		return end_here(r, "cut off");
-	uLong crc = crc32(0, (const Bytef *)h + 8, sizeof(*h) - 8);
+	uint32_t crc = libdeflate_crc32(0, (const uint8_t *)h + 8, sizeof(*h) - 8);
 
-	if (crc32(crc, r->in, h->zip_len) != h->crc || !inflate_chunk(r))
+	if (libdeflate_crc32(crc, r->in, h->zip_len) != h->crc || !inflate_chunk(r))
 		return end_here(r, "damaged");
 	codec_reset(&r->codec);
 	r->pos = r->enc;

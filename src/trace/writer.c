@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "codec.h"
 #include "format.h"
@@ -19,7 +19,7 @@ struct trace_writer {
 	int fd;
 	int err;      /* first error; nothing is written after it */
 	uint64_t off; /* end of what was written whole */
-	z_stream zip;
+	struct libdeflate_compressor *zip;
 	struct trace_index_entry *index;
 	uint32_t index_cnt, index_cap;
 	struct trace_key *keys;
@@ -84,7 +84,8 @@ int trace_writer_open(const char *path, struct cc_err *err, struct trace_writer 
 	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	int code = w->fd < 0 ? -errno : 0;
 
-	if (!code && deflateInit(&w->zip, 1) != Z_OK)
+	w->zip = libdeflate_alloc_compressor(1);
+	if (!code && !w->zip)
 		code = -ENOMEM;
 	if (!code)
 		code = write_head(w);
@@ -102,7 +103,7 @@ void trace_writer_free(struct trace_writer *w)
 		return;
 	if (w->fd >= 0)
 		close(w->fd);
-	deflateEnd(&w->zip);
+	libdeflate_free_compressor(w->zip);
 	free(w->index);
 	free(w->keys);
 	vec_done(&w->mem, &w->lasting);
@@ -134,7 +135,7 @@ static uint32_t crc_of(const void *magic_and_crc, size_t len)
 {
 	const uint8_t *p = magic_and_crc;
 
-	return (uint32_t)crc32(0, p + 8, (uInt)(len - 8));
+	return libdeflate_crc32(0, p + 8, len - 8);
 }
 
 static int flush_as(struct trace_writer *w, uint32_t magic)
@@ -143,15 +144,13 @@ static int flush_as(struct trace_writer *w, uint32_t magic)
 
 	if (!w->chunk.rec_cnt)
 		return 0;
-	deflateReset(&w->zip);
-	w->zip.next_in = w->enc;
-	w->zip.avail_in = w->chunk.enc_len;
-	w->zip.next_out = w->out + sizeof(*h);
-	w->zip.avail_out = (uInt)(sizeof(w->out) - sizeof(*h));
-	if (deflate(&w->zip, Z_FINISH) != Z_STREAM_END)
+	size_t zipped = libdeflate_zlib_compress(w->zip, w->enc, w->chunk.enc_len,
+						 w->out + sizeof(*h), sizeof(w->out) - sizeof(*h));
+
+	if (!zipped)
 		return w->err = -EIO; /* the bound of the output buffer excludes this */
 	w->chunk.magic = magic;
-	w->chunk.zip_len = (uint32_t)w->zip.total_out;
+	w->chunk.zip_len = (uint32_t)zipped;
 	*h = w->chunk;
 	size_t len = sizeof(*h) + h->zip_len;
 
