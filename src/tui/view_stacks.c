@@ -152,7 +152,7 @@ static void titles(const struct snapshot *s, const struct snap_piece *p, char bl
 	char letter = wait_class_letter(p->p.cls);
 	bool queued = letter == 'R' && p->occupant.tid;
 	snprintf(blocked, 128, "%s  %s",
-		 letter == 'C'   ? "RUNNING"
+		 letter == 'C'   ? p->stack || p->kstack ? "SAMPLED ON THE CPU" : "RUNNING"
 		 : letter == 'R' ? "RUNNABLE"
 				 : "BLOCKED",
 		 snap_task_text(s, &p->task).s);
