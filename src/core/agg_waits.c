@@ -33,6 +33,12 @@ struct sum { /* of one request in one row */
 	cc_ns ns;
 };
 
+struct told { /* a piece, as it is counted */
+	uint32_t row;
+	cc_str col[COL_CNT];
+	cc_ns ns;
+};
+
 struct table {
 	const struct agg_waits_opts *o;
 	const struct agg_names *n;
@@ -40,6 +46,7 @@ struct table {
 	struct map index; /* class and group's name -> 1 + row */
 	VEC(struct row) rows;
 	VEC(struct sum) sums;
+	VEC(struct told) told;
 };
 
 static cc_str column(const struct agg_names *n, unsigned int col, const struct cc_piece *p)
@@ -107,8 +114,14 @@ static int add(struct table *t, const struct cc_request *r, const struct cc_piec
 	ns *= request_weight(r);
 	row->total += ns;
 	row->conf_sum += (double)ns * p.confidence;
+	if (vec_reserve(&t->mem, &t->told, t->told.cnt + 1))
+		return -ENOMEM;
+	struct told *told = &t->told.p[t->told.cnt++];
+
+	told->row = (uint32_t)(row - t->rows.p);
+	told->ns = ns;
 	for (unsigned int c = 0; c < COL_CNT; c++) {
-		cc_str v = column(t->n, c, &p);
+		cc_str v = told->col[c] = column(t->n, c, &p);
 		struct majority *m = &row->col[c];
 
 		if (m->value == v) {
@@ -123,25 +136,20 @@ static int add(struct table *t, const struct cc_request *r, const struct cc_piec
 	return 0;
 }
 
-static int prove(struct table *t, const struct cc_request *r, const struct cc_piece *piece,
-		 cc_ns ns)
+/* The second pass of each majority. */
+static void prove(struct table *t)
 {
-	struct cc_piece p = seen_as(t, piece);
-	struct row *row = row_of(t, &p);
+	for (uint32_t i = 0; i < t->told.cnt; i++) {
+		const struct told *told = &t->told.p[i];
+		struct row *row = &t->rows.p[told->row];
 
-	if (!row)
-		return -ENOMEM;
-	for (unsigned int c = 0; c < COL_CNT; c++) {
-		if (column(t->n, c, &p) == row->col[c].value)
-			row->col[c].agree += ns * request_weight(r);
+		for (unsigned int c = 0; c < COL_CNT; c++)
+			if (told->col[c] == row->col[c].value)
+				row->col[c].agree += told->ns;
 	}
-	return 0;
 }
 
-typedef int piece_fn(struct table *t, const struct cc_request *r, const struct cc_piece *p,
-		     cc_ns ns);
-
-static int each_piece(struct table *t, const struct cc_request *r, piece_fn *fn)
+static int add_pieces(struct table *t, const struct cc_request *r)
 {
 	struct leaf_iter it;
 	int err = 0;
@@ -151,12 +159,12 @@ static int each_piece(struct table *t, const struct cc_request *r, piece_fn *fn)
 	if (!t->o->root_causes) {
 		for (uint32_t i = 0; i < r->path_cnt && !err; i++) {
 			if (r->path[i].depth == 0)
-				err = fn(t, r, &r->path[i], piece_ns(&r->path[i]));
+				err = add(t, r, &r->path[i], piece_ns(&r->path[i]));
 		}
 		return err;
 	}
 	for (leaf_iter_init(&it, r->path, r->path_cnt); !err && leaf_iter_next(&it);)
-		err = fn(t, r, &r->path[it.known], piece_ns(&r->path[it.leaf]));
+		err = add(t, r, &r->path[it.known], piece_ns(&r->path[it.leaf]));
 	return err;
 }
 
@@ -234,10 +242,9 @@ int agg_waits(const struct cc_request *const *r, size_t cnt, const struct agg_wa
 
 	for (size_t i = 0; i < cnt && !err; i++) {
 		latency += request_latency(r[i]) * request_weight(r[i]);
-		err = each_piece(&t, r[i], add);
+		err = add_pieces(&t, r[i]);
 	}
-	for (size_t i = 0; i < cnt && !err; i++)
-		err = each_piece(&t, r[i], prove);
+	prove(&t);
 	if (!err) {
 		out = calloc((size_t)t.rows.cnt + 1, sizeof(*out));
 		err = out ? 0 : -ENOMEM;
@@ -251,5 +258,6 @@ int agg_waits(const struct cc_request *const *r, size_t cnt, const struct agg_wa
 	map_done(&t.mem, &t.index);
 	vec_done(&t.mem, &t.rows);
 	vec_done(&t.mem, &t.sums);
+	vec_done(&t.mem, &t.told);
 	return err;
 }

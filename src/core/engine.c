@@ -81,6 +81,9 @@ static int work(struct engine *e, cc_ns to, cc_ns now, bool all)
 		err = path_of_tasks(e);
 	if (err)
 		return err;
+	err = mix_add_cells(e, to);
+	if (err)
+		return err;
 	work_evict(e, now);
 	gather_stats(e);
 	return work_sort(e);

@@ -272,6 +272,11 @@ CC_NODISCARD int path_of_tasks(struct engine *e);
 /* Resource of a wait, for people; 0: none. */
 uint32_t path_resource(struct engine *e, const struct task *t, const struct episode *ep);
 
+/* ---- mix.c -------------------------------------------------------------------------------- */
+
+/* Sums up what busy tasks did up to @to, for engine_task_mix(). */
+CC_NODISCARD int mix_add_cells(struct engine *e, cc_ns to);
+
 /* ---- work.c, select.c, evict.c ------------------------------------------------------------ */
 
 /* Works out what is complete before @to; requests going on end at @now (0: leave them). */

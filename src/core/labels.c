@@ -23,6 +23,7 @@ void labels_done(struct labels *n)
 	map_done(&n->mem, &n->resources);
 	map_done(&n->mem, &n->comms);
 	map_done(&n->mem, &n->tasks);
+	map_done(&n->mem, &n->kinds);
 	map_done(&n->mem, &n->stack_idx);
 	vec_done(&n->mem, &n->stacks);
 	vec_done(&n->mem, &n->frames);
@@ -159,11 +160,15 @@ cc_str labels_kind(struct labels *n, struct cc_reqid id)
 	comm = comm_of(n, conn.tid, r ? r->end : 0);
 	if (!comm && r)
 		comm = strpool_add(&n->pool, r->rec.comm, sizeof(r->rec.comm));
+	uint64_t key = (uint64_t)comm << 16 | conn.local_port;
+	uint32_t kept = map_get(&n->kinds, key);
 	const char *name = comm ? strpool_str(&n->pool, comm) : "request";
 
-	if (conn.local_port)
-		return strpool_addf(&n->pool, "%.60s:%u", name, conn.local_port);
-	return strpool_addf(&n->pool, "%.60s", name);
+	if (kept)
+		return kept - 1;
+	return keep(n, &n->kinds, key,
+		    conn.local_port ? strpool_addf(&n->pool, "%.60s:%u", name, conn.local_port)
+				    : strpool_addf(&n->pool, "%.60s", name));
 }
 
 /* ---- places ---- */

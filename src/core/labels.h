@@ -17,6 +17,7 @@ struct labels {
 	struct map resources; /* -> 1 + cc_str */
 	struct map comms;     /* tid and start time -> 1 + cc_str */
 	struct map tasks;     /* the same -> 1 + cc_str "comm/tid" */
+	struct map kinds;     /* comm and port -> 1 + cc_str */
 	struct map stack_idx; /* key -> 2 + index in stacks[], 1: not known */
 	VEC(struct snap_stack) stacks;
 	VEC(struct snap_frame) frames;

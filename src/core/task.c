@@ -20,6 +20,7 @@ void task_done(struct mem *mem, struct task *t)
 	vec_done(mem, &t->holds);
 	vec_done(mem, &t->given);
 	vec_done(mem, &t->shorts);
+	vec_done(mem, &t->cells);
 	vec_done(mem, &t->samples);
 }
 
@@ -295,6 +296,7 @@ uint64_t tasks_evict(struct tasks *ts, cc_ns before)
 		cnt += evict_episodes(ts, t, before);
 		drop_before(ts, &t->touches, t, before);
 		drop_before(ts, &t->shorts, until, before);
+		drop_before(ts, &t->cells, to, before);
 		drop_before(ts, &t->samples, t, before);
 		/* holds and given wakes are not sorted by their ends: keep their order */
 		for (uint32_t j = t->holds.cnt; j-- > 0;)

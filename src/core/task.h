@@ -92,6 +92,11 @@ struct cpu_sample { /* where a thread ran */
 	uint64_t ustack, kstack;
 };
 
+struct mix_cell { /* what [from, to) went to, by WAIT_GROUPS */
+	cc_ns from, to;
+	cc_ns mix[9];
+};
+
 struct task {
 	/* what every episode touches, in two cache lines */
 	VEC(struct episode) eps; /* by out; they do not overlap */
@@ -121,6 +126,7 @@ struct task {
 	VEC(struct hold) holds;         /* by from */
 	VEC(struct given_wake) given;
 	VEC(struct short_sum) shorts;   /* by until */
+	VEC(struct mix_cell) cells;     /* of mix.c: by time, one ends where the next begins */
 	VEC(struct cpu_sample) samples; /* by t */
 	char comm[CC_COMM_LEN + 1];
 };

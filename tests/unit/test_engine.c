@@ -302,6 +302,28 @@ Test(engine, tasks_are_requests_where_no_sockets_are_known)
 	engine_free(e);
 }
 
+/* Sums over many waits at once are those of going through each. */
+Test(engine, a_busy_task_s_time_is_summed_once)
+{
+	struct engine *e = engine_with(0, 0);
+	cc_ns all[9], part[9], again[9], off = 0;
+
+	open_task(e, LOOP, 1000, 990);
+	for (uint32_t i = 0; i < 5000; i++)
+		episode(e, LOOP, i, i % 3 ? NR_EPOLL : NR_FUTEX, 1000 + 100 * (cc_ns)i,
+			1000 + 100 * (cc_ns)i + 10 + i % 50, i % 2 ? WORKER : 0, 5);
+	engine_task_mix(e, LOOP, 1000, 501000, all);
+	engine_task_mix(e, LOOP, 123456, 345678, part);
+	tick(e, 501000, 501000);
+	engine_task_mix(e, LOOP, 1000, 501000, again);
+	cr_expect_eq(memcmp(all, again, sizeof(all)), 0);
+	engine_task_mix(e, LOOP, 123456, 345678, again);
+	for (int i = 0; i < 9; i++) /* the edges lie within sums: by their time */
+		off += part[i] > again[i] ? part[i] - again[i] : again[i] - part[i];
+	cr_expect_lt(off, (345678 - 123456) / 50, "%llu", (unsigned long long)off);
+	engine_free(e);
+}
+
 Test(engine, an_empty_stream_has_no_requests)
 {
 	struct engine *e = engine_with(0, 0);

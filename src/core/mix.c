@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the time of a task went to, by group. A busy thread has a million waits in a window: they
+ * are gone through once, when they are new, and kept as sums over a few hundred of them. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine_priv.h"
+
+#define CELL_LEAST 256u /* episodes: fewer are gone through each time */
+#define CELL_MOST 1024u
+
+/* [a, b) of a goroutine's time that was no wait: its threads' time, else the Go run queue. */
+static void go_mix(const struct engine *e, const struct task *t, cc_ns a, cc_ns b, cc_ns mix[9])
+{
+	const struct go_state *g = task_go(&e->tasks, t);
+
+	for (cc_ns at = b, from; at > a; at = from) {
+		uint32_t i = vec_lower_bound(&g->ons, from, at);
+		cc_ns end = i ? go_on_end(g, i - 1) : 0, part[9];
+
+		if (!i || end < at) {
+			from = CC_MAX(a, end);
+			mix[strchr(WAIT_GROUPS, i < g->ons.cnt ? 'R' : '?') - WAIT_GROUPS] +=
+				at - from;
+			continue;
+		}
+		from = CC_MAX(a, g->ons.p[i - 1].from);
+		engine_task_mix(e, e->tasks.v.p[g->ons.p[i - 1].other].tid, from, at, part);
+		for (int j = 0; j < 9; j++)
+			mix[j] += part[j];
+	}
+}
+
+static unsigned int group_of(const struct engine *e, const struct task *t,
+			     const struct tl_piece *tp)
+{
+	char letter = '?';
+
+	if (tp->kind == TL_RUN)
+		letter = 'C';
+	else if (tp->kind == TL_RUNQ)
+		letter = 'R';
+	else if (tp->kind == TL_BLOCKED)
+		letter = wait_class_letter(engine_classify(e, t, tp->ep).cls);
+	return (unsigned int)(strchr(WAIT_GROUPS, letter) - WAIT_GROUPS);
+}
+
+static void mix_directly(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
+			 cc_ns mix[9])
+{
+	for (cc_ns at = hi, a; at > lo; at = a) {
+		struct tl_piece tp;
+
+		task_piece(t, &e->tasks, at, false, &tp);
+		a = CC_MAX(tp.start, lo);
+		if (tp.kind == TL_RUN && task_is_go(t))
+			go_mix(e, t, a, at, mix);
+		else if (tp.kind != TL_NODATA)
+			mix[group_of(e, t, &tp)] += at - a;
+	}
+}
+
+/* Of a cell that [lo, hi) cuts, the part by time. */
+static void mix_of_cell(const struct mix_cell *c, cc_ns lo, cc_ns hi, cc_ns mix[9])
+{
+	cc_ns from = CC_MAX(c->from, lo), to = CC_MIN(c->to, hi);
+	bool whole = from == c->from && to == c->to;
+	double part = (double)(to - from) / (double)(c->to - c->from);
+
+	for (int i = 0; i < 9; i++)
+		mix[i] += whole ? c->mix[i] : (cc_ns)((double)c->mix[i] * part);
+}
+
+void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, cc_ns mix[9])
+{
+	const struct task *t = tasks_find(&e->tasks, tid, hi);
+	uint32_t i;
+
+	memset(mix, 0, 9 * sizeof(mix[0]));
+	if (!t)
+		return;
+	i = vec_lower_bound(&t->cells, to, lo + 1);
+	if (i == t->cells.cnt || t->cells.p[i].from >= hi) {
+		mix_directly(e, t, lo, hi, mix);
+		return;
+	}
+	mix_directly(e, t, lo, CC_MAX(lo, t->cells.p[i].from), mix);
+	for (; i < t->cells.cnt && t->cells.p[i].from < hi; i++)
+		mix_of_cell(&t->cells.p[i], lo, hi, mix);
+	mix_directly(e, t, CC_MIN(hi, t->cells.p[i - 1].to), hi, mix);
+}
+
+/* Sums up the episodes of task @ti up to @to that are not in a cell yet, if they are many. */
+static int add_cells(struct engine *e, uint32_t ti, cc_ns to)
+{
+	struct task *t = &e->tasks.v.p[ti];
+	cc_ns from = t->cells.cnt ? t->cells.p[t->cells.cnt - 1].to : 0;
+	uint32_t first, cnt;
+
+	if (t->eps.cnt < CELL_LEAST || task_is_go(t) ||
+	    t->eps.p[t->eps.cnt - CELL_LEAST].out < from)
+		return 0;
+	first = vec_lower_bound(&t->eps, out, from);
+	cnt = vec_lower_bound(&t->eps, in, to);
+	while (cnt >= first + CELL_LEAST) {
+		uint32_t n = CC_MIN(cnt - first, CELL_MOST);
+		struct mix_cell c = { .from = from ? from : t->eps.p[first].out,
+				      .to = t->eps.p[first + n - 1].in };
+
+		if (c.from >= c.to)
+			return 0; /* times that cannot be */
+		mix_directly(e, t, c.from, c.to, c.mix);
+		if (vec_reserve(&e->mem, &t->cells, t->cells.cnt + 1))
+			return -ENOMEM;
+		t->cells.p[t->cells.cnt++] = c;
+		from = c.to;
+		first += n;
+	}
+	return 0;
+}
+
+int mix_add_cells(struct engine *e, cc_ns to)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < e->tasks.v.cnt && !err; i++)
+		err = add_cells(e, i, to);
+	return err;
+}
