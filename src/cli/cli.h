@@ -22,6 +22,8 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_CANNOT_TRACE = 3 
 	X(PROBE_STATS, probe_stats, "", "run count and cost of every kernel program")         \
 	X(GO_SMOKE, go_smoke, "",                                                             \
 	  "follow a Go process for 5 s: version, offsets, probes, what they cost")            \
+	X(EVAL, eval, "",                                                                     \
+	  "compare with the truth that a server wrote: whose work a goroutine did")           \
 	X(DEMO, demo, "", "a built-in server with known causes; --check compares with its truth")
 
 #define X(id, name, args, help) CLI_##id,
@@ -59,6 +61,8 @@ struct cli_opts {
 	cc_ns ring, trigger; /* record: 0: the whole stream */
 	uint64_t max_size;   /* bytes; 0: no bound */
 	bool no_symbols;
+	const char *gt_log, *trace, *mode;
+	uint32_t min_precision; /* in 1/10000; 0: none */
 	bool help_keys, check, serve, debuginfod;
 	/* what is left: positional arguments */
 	const char *args[4];

@@ -82,7 +82,13 @@
 	X(str, to, NULL, 0, "TIME", C(ANALYZE) | C(EXPORT), "only up to TIME")                     \
 	X(str, filter, NULL, 'f', "EXPR", C(TOP) | C(CATCH) | C(ANALYZE) | C(EXPORT),              \
 	  "only requests that match, as: wait=lock lat>20ms")                                      \
-	X(str, format, "text", 'F', "F", C(ANALYZE), "text, json or md")                           \
+	X(str, gt_log, NULL, 0, "FILE", C(EVAL), "the server's CRITICAST_GT lines; - is stdin")    \
+	X(str, trace, NULL, 0, "FILE", C(EVAL), "recording of the same time; none: the log alone") \
+	X(str, mode, "all", 0, "M", C(EVAL), "e1-lineage, e2-sudog, e3-suppress, e4-naive or all") \
+	X(share, min_precision, 0, 0, "P", C(EVAL),                                                \
+	  "exit 1 if e3-suppress is right in less than P (0..1) where it claims to know, if it "   \
+	  "knows less than 0.95, if paths agree less than 0.9")                                    \
+	X(str, format, "text", 'F', "F", C(ANALYZE) | C(EVAL), "text, json or md")                 \
 	X(u32, top_n, UINT32_MAX, 'N', "N", C(TOP) | C(ANALYZE),                                   \
 	  "how many requests, slowest first; 0: all (20; top: 500)")                               \
 	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown")  \
@@ -155,6 +161,22 @@ static int size_parse(const char *s, void *dst)
 
 static int dur_parse(const char *s, void *dst) { return fmt_parse_duration(s, dst); }
 
+static int share_parse(const char *s, void *dst) /* "0.99" as 9900 */
+{
+	char *end;
+	double v;
+
+	if (!isdigit((unsigned char)*s))
+		return -EINVAL;
+	v = strtod(s, &end);
+	if (*end)
+		return -EINVAL;
+	if (v > 1)
+		return -ERANGE;
+	*(uint32_t *)dst = (uint32_t)(v * 10000 + 0.5);
+	return 0;
+}
+
 struct list { /* the layout of every list field: values, then their number */
 	uint32_t v[CLI_LIST_MAX], cnt;
 };
@@ -191,6 +213,7 @@ static const struct opt table[] = { CLI_OPTIONS(X) };
 #define DEFAULT_dur(field, def) .field = (def),
 #define DEFAULT_u32(field, def) .field = (def),
 #define DEFAULT_size(field, def) .field = (def),
+#define DEFAULT_share(field, def) .field = (def),
 #define DEFAULT_flag(field, def) .field = (def),
 #define X(kind, field, def, key, arg, cmds, help) DEFAULT_##kind(field, def)
 static const struct cli_opts defaults = { CLI_OPTIONS(X) };

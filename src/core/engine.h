@@ -103,6 +103,16 @@ bool engine_task(const struct engine *e, uint32_t tid, cc_ns at, struct engine_t
 /* i-th known task, for the Threads screen; false beyond the last. */
 bool engine_task_at(const struct engine *e, size_t i, struct engine_task *ret);
 
+/* By which evidence: all (what paths are made of), or the lesser models that `eval` compares. */
+#define ENGINE_SERVE_MODES(X)                                                        \
+	X(FULL, "e3-suppress", "sockets, lineage and items; resources pass nothing") \
+	X(LINEAGE, "e1-lineage", "sockets and lineage only")                         \
+	X(ITEMS, "e2-sudog", "an item passes its sender's request, whatever it is")  \
+	X(NAIVE, "e4-naive", "who is woken works for what the waker worked for")
+#define X(id, name, help) ENGINE_SERVE_##id,
+enum engine_serve { ENGINE_SERVE_MODES(X) ENGINE_SERVE_CNT };
+#undef X
+
 /* Which request a goroutine worked for right before @at, and how that is known. False: no such
  * goroutine, or nobody's. */
 struct engine_served {
@@ -111,7 +121,7 @@ struct engine_served {
 	bool ambiguous;    /* it may have been the work of others too */
 };
 bool engine_go_served(struct engine *e, uint32_t tgid, uint64_t goid, cc_ns at,
-		      struct engine_served *ret);
+		      enum engine_serve mode, struct engine_served *ret);
 
 struct engine_stack {
 	uint32_t tgid, flags, cnt; /* CC_ST_* */

@@ -86,6 +86,7 @@ struct engine {
 	cc_ns aged_to;                         /* timelines before it went by age */
 	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
 	struct go_feed go;
+	enum engine_serve serve; /* of go_serve.c: by which evidence it judges now */
 	struct idle_memo idle;   /* of owner.c; void when a record has come */
 	struct engine_span span; /* what threads' requests are clipped to */
 };
@@ -236,6 +237,10 @@ struct wait_kind go_classify(const struct engine *e, const struct task *t,
 
 /* Right before @at, and no more than @lo back. */
 void go_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, struct served *ret);
+
+/* The same by one of the models that are compared. */
+void go_serving_by(struct engine *e, const struct task *t, cc_ns at, enum engine_serve mode,
+		   struct served *ret);
 
 /* The item that @t worked on right before @at, not before @lo; NULL: none is known. */
 const struct go_recv *go_item_before(const struct engine *e, const struct task *t, cc_ns lo,

@@ -75,13 +75,13 @@ bool engine_task_at(const struct engine *e, size_t i, struct engine_task *ret)
 }
 
 bool engine_go_served(struct engine *e, uint32_t tgid, uint64_t goid, cc_ns at,
-		      struct engine_served *ret)
+		      enum engine_serve mode, struct engine_served *ret)
 {
 	const struct task *t = go_find(&e->tasks, tgid, goid);
 	struct served s = { 0 };
 
 	if (t)
-		go_serving(e, t, at, 0, &s);
+		go_serving_by(e, t, at, mode, &s);
 	*ret = (struct engine_served){ s.id, s.evidence, s.ambiguous };
 	return s.id.kind != CC_REQID_NONE;
 }

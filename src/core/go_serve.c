@@ -22,6 +22,7 @@ static bool by_hold(const struct task *t, cc_ns at, cc_ns lo, struct served *ret
 		if (h->to >= at) {
 			ret->id = h->id;
 			ret->since = CC_MAX(ret->since, h->from);
+			ret->evidence = CC_EV_BIT(SOCKET);
 			return true;
 		}
 		ret->since = CC_MAX(ret->since, h->to);
@@ -156,7 +157,8 @@ static const struct go_recv *last_item(const struct engine *e, const struct task
 
 		if (got->t < lo || n == LOOK_BACK)
 			break;
-		if (go_channel_kind(&e->tasks, t->tgid, got->channel) != GO_CHAN_WORK)
+		if (e->serve != ENGINE_SERVE_ITEMS &&
+		    go_channel_kind(&e->tasks, t->tgid, got->channel) != GO_CHAN_WORK)
 			continue;
 		end = item_end(e, t, got, at);
 		if (end < at) /* what it had before may go on: this was a part of it */
@@ -260,19 +262,56 @@ static bool by_item(struct engine *e, const struct task *t, cc_ns at, uint32_t h
 	return true;
 }
 
+/* ---- by who woke it: what not to do ------------------------------------------------------- */
+
+static bool by_waker(struct engine *e, const struct task *t, cc_ns at, uint32_t hops,
+		     struct served *ret)
+{
+	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0;) {
+		const struct episode *ep = &t->eps.p[i];
+		const struct task *waker;
+		struct served s;
+
+		if (!ep_task_wake(ep) || ep->wake > at)
+			continue;
+		waker = tasks_find(&e->tasks, ep->waker_tid, ep->wake);
+		if (!waker || waker == t)
+			return false;
+		serving(e, waker, ep->wake, 0, hops + 1, &s);
+		ret->id = s.id;
+		ret->evidence = CC_EV_BIT(INFERRED);
+		return s.id.kind != CC_REQID_NONE;
+	}
+	return false;
+}
+
 /* ---- all of it ---------------------------------------------------------------------------- */
 
 static void serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, uint32_t hops,
 		    struct served *ret)
 {
 	*ret = (struct served){ .since = lo };
-	if (by_hold(t, at, lo, ret) || !task_is_go(t) || hops >= HOPS_MAX)
+	if (hops >= HOPS_MAX)
 		return;
-	if (!by_birth(e, t, at, hops, ret))
+	if (e->serve == ENGINE_SERVE_NAIVE && by_waker(e, t, at, hops, ret))
+		return;
+	if (e->serve == ENGINE_SERVE_ITEMS && task_is_go(t) && by_item(e, t, at, hops, ret))
+		return;
+	if (by_hold(t, at, lo, ret) || !task_is_go(t) || by_birth(e, t, at, hops, ret))
+		return;
+	if (e->serve == ENGINE_SERVE_FULL)
 		by_item(e, t, at, hops, ret);
 }
 
 void go_serving(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, struct served *ret)
 {
 	serving(e, t, at, lo, 0, ret);
+}
+
+void go_serving_by(struct engine *e, const struct task *t, cc_ns at, enum engine_serve mode,
+		   struct served *ret)
+{
+	e->serve = mode;
+	serving(e, t, at, 0, 0, ret);
+	e->serve = ENGINE_SERVE_FULL;
 }

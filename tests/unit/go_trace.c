@@ -193,7 +193,7 @@ void assert_served(struct trace *t, int g, int at, const char *want)
 	struct engine_served s;
 	char got[8] = "-";
 
-	if (engine_go_served(trace_engine(t), TGID, (uint64_t)g, AT(at), &s))
+	if (engine_go_served(trace_engine(t), TGID, (uint64_t)g, AT(at), ENGINE_SERVE_FULL, &s))
 		snprintf(got, sizeof(got), "%c%s", s.id.id == SOCKET(Q) ? 'Q' : 'R',
 			 s.ambiguous ? "?" : "");
 	cr_assert_str_eq(got, want, "g%d before %d: got %s, want %s", g, at, got, want);
@@ -203,6 +203,6 @@ uint64_t go_evidence(struct trace *t, int g, int at)
 {
 	struct engine_served s;
 
-	cr_assert(engine_go_served(trace_engine(t), TGID, (uint64_t)g, AT(at), &s));
+	cr_assert(engine_go_served(trace_engine(t), TGID, (uint64_t)g, AT(at), ENGINE_SERVE_FULL, &s));
 	return s.evidence;
 }

@@ -1,0 +1,3 @@
+module adversarial
+
+go 1.19

@@ -1,0 +1,3 @@
+module httpgo
+
+go 1.19

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// httpgo is the simplest Go server to look at: GET / answers at once, GET /sleep?ms=N after N ms,
+// GET /child?ms=N when a goroutine that slept so long is done.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func wait(r *http.Request) time.Duration {
+	ms, err := strconv.Atoi(r.URL.Query().Get("ms"))
+	if err != nil || ms < 0 || ms > 10000 {
+		ms = 1
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+func hello(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello") }
+
+func sleep(w http.ResponseWriter, r *http.Request) {
+	time.Sleep(wait(r))
+	fmt.Fprintln(w, "slept")
+}
+
+func child(w http.ResponseWriter, r *http.Request) {
+	done := make(chan string)
+	go func() {
+		time.Sleep(wait(r))
+		done <- "the child slept"
+	}()
+	fmt.Fprintln(w, <-done)
+}
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8091", "listen there")
+	flag.Parse()
+	http.HandleFunc("/", hello)
+	http.HandleFunc("/sleep", sleep)
+	http.HandleFunc("/child", child)
+	log.Fatal(http.ListenAndServe(*addr, nil))
+}
