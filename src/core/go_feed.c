@@ -102,10 +102,20 @@ static int hand_over_op(struct engine *e, struct cc_rec_sockop q)
 	return engine_on_socket(e, &q.h);
 }
 
+static void count_stack(struct engine *e, const struct cc_rec_go_episode *r)
+{
+	struct engine_stack s;
+
+	if (r->ustack && !(r->h.flags & CC_GE_OPEN) && names_get_stack(&e->names, r->ustack, &s) &&
+	    s.flags & CC_ST_COMPLETE)
+		e->stats.stacks_complete++;
+}
+
 static int hand_over(struct engine *e, const struct cc_rec *r)
 {
 	switch (r->kind) {
 	case CC_REC_GO_EPISODE:
+		count_stack(e, (const void *)r);
 		return go_episode(&e->tasks, (const void *)r);
 	case CC_REC_GO_TASK:
 		return go_task(&e->tasks, (const void *)r);

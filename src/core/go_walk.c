@@ -63,11 +63,18 @@ static enum wait_class of_socket(const struct engine *e, const struct task *t,
 		cookie = t->touches.p[before - 1].socket;
 	if (cookie && map_get(&e->reqs.upstreams, cookie))
 		return WAIT_UPSTREAM;
+	if (ep->key == WAIT_NET_SEND)
+		return WAIT_NET_SEND;
 	return after && after->socket == cookie && after->op == CC_OP_SEND ? WAIT_NET_SEND
 									   : WAIT_NET_RECV;
 }
 
-/* "IO wait" is for whatever the poller can wait for. */
+/* "IO wait" is for whatever the poller can wait for; only its direction is told. */
+static bool is_io(uint32_t cls)
+{
+	return cls == WAIT_POLL || cls == WAIT_NET_RECV || cls == WAIT_NET_SEND;
+}
+
 static enum wait_class of_io(const struct engine *e, const struct task *t, const struct episode *ep)
 {
 	const struct go_wait *g = ep_go_wait(&e->tasks, ep);
@@ -95,7 +102,7 @@ struct wait_kind go_classify(const struct engine *e, const struct task *t, const
 		.cls = ep->key < WAIT_CLASS_CNT ? (enum wait_class)ep->key : WAIT_BLOCKED,
 	};
 
-	if (k.cls == WAIT_NET_RECV)
+	if (is_io(k.cls))
 		k.cls = of_io(e, t, ep);
 	k.is_lock = k.cls == WAIT_MUTEX || k.cls == WAIT_SEMA;
 	if (k.cls == WAIT_NET_RECV || k.cls == WAIT_CHAN || k.cls == WAIT_SELECT ||

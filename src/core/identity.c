@@ -336,6 +336,17 @@ int identity_find(struct engine *e, struct req *r)
 	int err = 0;
 
 	identity_forget(e, r);
+	if (t && go_proc(&e->tasks, q->tgid) && !task_is_go(t)) {
+		/* a thread of a Go program, before its goroutines were followed: anybody's */
+		err = push_seg(&f,
+			       (struct ident_seg){ .lo = r->pub.start,
+						   .hi = f.t,
+						   .task = UINT32_MAX,
+						   .kind = SEG_NO_IDENTITY,
+						   .evidence = CC_EV_BIT(NO_IDENTITY) },
+			       r->pub.start);
+		return err ? err : identity_keep(e, r, first_seg);
+	}
 	if (t) {
 		f.cur = index_of(&f, t);
 		err = z->t < f.t ? unanswered(&f, z) : 0;

@@ -7,6 +7,7 @@
 
 #include "fmt.h"
 #include "go_task.h"
+#include "plumbing.h"
 #include "snap_text.h"
 
 void labels_init(struct labels *n, const struct engine *e)
@@ -173,31 +174,6 @@ cc_str labels_kind(struct labels *n, struct cc_reqid id)
 
 /* ---- places ---- */
 
-/* Parts of a process that wait on behalf of what is asked for further out. */
-static bool is_plumbing(const char *module, size_t len)
-{
-	static const char *const names[] = { "libc.so",   "libc-",  "libpthread",
-					     "ld-linux",  "ld-2.",  "ld-musl",
-					     "libc.musl", "[vdso]", "linux-vdso" };
-	const char *end = memchr(module, ' ', len);
-
-	len = end ? (size_t)(end - module) : len;
-	for (size_t i = len; i > 0; i--) {
-		if (module[i - 1] == '/') {
-			module += i;
-			len -= i;
-			break;
-		}
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		size_t n = strlen(names[i]);
-
-		if (len >= n && memcmp(module, names[i], n) == 0)
-			return true;
-	}
-	return false;
-}
-
 static cc_str frame_text(struct labels *n, const struct engine_frame *f, uint64_t ip)
 {
 	const char *base = f->module;
@@ -259,9 +235,12 @@ static cc_str find_site(struct labels *n, uint64_t ustack)
 	if (!engine_stack(n->e, ustack, &st) || !st.cnt || st.flags & CC_ST_KERNEL)
 		return 0;
 	while (pick < st.cnt) {
-		struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]);
+		struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]), last;
 
-		if (!f.module || !is_plumbing(f.module, f.module_len))
+		for (uint32_t i = 0; frame_line(&f, i, &last);)
+			i++;
+		if (!f.module || (!plumbing_module(f.module, f.module_len) &&
+				  !plumbing_function(last.text, last.text_len)))
 			break;
 		pick++;
 	}

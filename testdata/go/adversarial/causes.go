@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -60,7 +60,7 @@ func causeUpstream(token string) error {
 }
 
 func serveUpstream(addr string, late time.Duration) error {
-	l, err := net.Listen("tcp", addr)
+	l, err := listen(addr)
 	if err != nil {
 		return err
 	}
@@ -127,20 +127,22 @@ func causeFile(token string) error {
 	return nil
 }
 
-// gc: so much is allocated that the collector makes the request help.
+// gc: the request waits until the collector has gone through a heap full of pointers.
 type node struct {
 	next *node
-	pad  [14]uint64
+	pad  [6]uint64
 }
 
 var keep *node
 
-func causeGC(token string) {
-	var head *node
-	for i := 0; i < 200000; i++ {
-		head = &node{next: head}
+func fillHeap(nodes int) {
+	for i := 0; i < nodes; i++ {
+		keep = &node{next: keep}
 	}
-	keep = head
+}
+
+func causeGC(token string) {
+	runtime.GC()
 	gt(token, "gc-pressure", "")
 }
 
@@ -171,7 +173,7 @@ func handleCause(w http.ResponseWriter, r *http.Request) {
 	answer(w, token, 0)
 }
 
-func startCauses(gcPercent int) {
+func startCauses(nodes int) {
 	onlyConn <- &conn{0}
-	debug.SetGCPercent(gcPercent)
+	fillHeap(nodes)
 }

@@ -7,7 +7,9 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -15,10 +17,19 @@ import (
 	"time"
 )
 
-func serve(addr, gtLog, scratch string, gcPercent int) {
+// listen says where: a port 0 is any that is free.
+func listen(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err == nil {
+		fmt.Println("listening", l.Addr())
+	}
+	return l, err
+}
+
+func serve(addr, gtLog, scratch string, nodes int) {
 	startWork()
 	startSites()
-	startCauses(gcPercent)
+	startCauses(nodes)
 	if scratch != "" {
 		if err := openDirect(scratch); err != nil {
 			log.Fatalf("%s: %v: --scratch wants a file on a disk, not in memory", scratch, err)
@@ -38,7 +49,11 @@ func serve(addr, gtLog, scratch string, gcPercent int) {
 		}
 		os.Exit(0)
 	}()
-	log.Fatal(http.ListenAndServe(addr, nil))
+	l, err := listen(addr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(http.Serve(l, nil))
 }
 
 func main() {
@@ -46,7 +61,7 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:8092", "listen there; load: the URL to get")
 	gtLog := flag.String("gt-log", "", "write the truth there when ended")
 	scratch := flag.String("scratch", "", "file to read past the page cache for /cause/file")
-	gcPercent := flag.Int("gc-percent", 100, "as GOGC")
+	nodes := flag.Int("nodes", 1<<18, "pointers in the heap, for /cause/gc")
 	clients := flag.Int("clients", 3, "load: how many at once")
 	dur := flag.Duration("dur", 5*time.Second, "load: for so long")
 	late := flag.Duration("late", held, "upstream: so late")
@@ -54,7 +69,7 @@ func main() {
 	flag.Parse()
 	switch *role {
 	case "server":
-		serve(*addr, *gtLog, *scratch, *gcPercent)
+		serve(*addr, *gtLog, *scratch, *nodes)
 	case "upstream":
 		log.Fatal(serveUpstream(*addr, *late))
 	case "load":
