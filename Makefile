@@ -148,6 +148,7 @@ help:
 	@echo 'check-tsan    the threads under TSan'
 	@echo 'fuzz          libFuzzer on every reader, FUZZ_TIME=60 s each; check-fuzz: 10 s'
 	@echo 'bench         costs, side by side with peers in one run'
+	@echo 'eval          whose work goroutines do, judged by a server that knows'
 	@echo 'bench-engine  speed of the engine'
 	@echo 'soak          a day of events through the engine: memory stays flat'
 	@echo 'bench-trace   size and speed of recordings beside perf.data and trace.dat'

@@ -54,6 +54,11 @@ test-build: all $(O)/tests/unit/unit $(PROGS)
 test-run: test-build
 	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/run $(O)/tests/unit/unit $(TEST_SCRIPTS) $(TSAN_PROGS)
 
+# whose work goroutines do, judged by a server's own word
+.PHONY: eval
+eval: all
+	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) scripts/eval
+
 # with sanitizers: what our own code goes through; fewer schedules, and of the live tests those
 # that judge what is told, not how fast. An O given on the command line gets a folder beside it.
 ASAN_SCRIPTS := $(filter-out tests/oracle/truth.test,$(filter tests/oracle/% tests/tui/% tests/cli/%,$(TEST_SCRIPTS))) \

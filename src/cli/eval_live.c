@@ -14,16 +14,24 @@ struct anchor { /* of a TICK */
 	uint64_t wall;
 };
 
+struct visit {               /* one request with a token: a token may come again */
+	uint32_t first, cnt; /* its facts, in idx */
+	struct cc_reqid id;  /* kind NONE: not in the trace */
+};
+
 struct eval_live {
 	const struct eval_log *log;
 	struct engine *e;
 	struct anchor *anchors;
 	size_t anchor_cnt, anchor_cap;
-	uint32_t tgid;            /* of the Go process */
-	struct cc_reqid *request; /* by token; kind NONE: not in the trace */
-	struct token_of {         /* by request, sorted */
+	uint32_t tgid;      /* of the Go process */
+	uint32_t *idx;      /* facts by token, then time */
+	uint32_t *visit_of; /* of each fact: 1 + index of its visit; 0: before the first */
+	struct visit *visits;
+	size_t visit_cnt;
+	struct token_of { /* by request, sorted */
 		struct cc_reqid id;
-		uint32_t token;
+		uint32_t visit;
 	} * tokens;
 	size_t token_cnt;
 };
@@ -103,37 +111,80 @@ static uint32_t token_of(const struct eval_live *v, struct cc_reqid id)
 	const struct token_of key = { .id = id };
 	const struct token_of *t = bsearch(&key, v->tokens, v->token_cnt, sizeof(key), by_request);
 
-	return t ? t->token : 0;
+	return t ? v->log->v[v->idx[v->visits[t->visit].first]].token : 0;
 }
 
-/* A handler's goroutine serves on its own socket: that request has the token of its entry. Where
- * two tokens have one request, or a request's exit says otherwise, neither counts. */
-static int anchor_tokens(struct eval_live *v)
+static int by_token(const void *a, const void *b, void *ctx)
+{
+	const struct eval_log *l = ctx;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (l->v[x].token != l->v[y].token)
+		return l->v[x].token < l->v[y].token ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Facts of one token from one handler-entry to the next are of one request. */
+static int find_visits(struct eval_live *v)
+{
+	struct eval_log *l = (struct eval_log *)v->log; /* qsort_r() takes no const */
+	uint32_t token = 0;
+
+	v->idx = calloc(l->cnt + 1, sizeof(*v->idx));
+	v->visit_of = calloc(l->cnt + 1, sizeof(*v->visit_of));
+	v->visits = calloc(l->cnt + 1, sizeof(*v->visits));
+	v->tokens = calloc(l->cnt + 1, sizeof(*v->tokens));
+	if (!v->idx || !v->visit_of || !v->visits || !v->tokens)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->cnt; i++)
+		v->idx[i] = (uint32_t)i;
+	qsort_r(v->idx, l->cnt, sizeof(*v->idx), by_token, l);
+	for (uint32_t i = 0; i < l->cnt; i++) {
+		const struct eval_fact *f = &l->v[v->idx[i]];
+
+		if (f->site == EVAL_AT_ENTRY) {
+			v->visits[v->visit_cnt++] = (struct visit){ .first = i };
+			token = f->token;
+		} else if (f->token != token) {
+			continue; /* before its first entry */
+		}
+		v->visits[v->visit_cnt - 1].cnt++;
+		v->visit_of[v->idx[i]] = (uint32_t)v->visit_cnt;
+	}
+	return 0;
+}
+
+/* A handler's goroutine serves on its own socket: that request has the token of its entry, if its
+ * exit says so too. */
+static void anchor(struct eval_live *v, struct visit *s)
 {
 	const struct eval_log *l = v->log;
-	size_t kept = 0;
+	struct engine_served at;
 
-	v->request = calloc(l->token_cnt + 1, sizeof(*v->request));
-	v->tokens = calloc(l->token_cnt + 1, sizeof(*v->tokens));
-	if (!v->request || !v->tokens)
-		return -ENOMEM;
-	for (size_t i = 0; i < l->cnt; i++) {
-		const struct eval_fact *f = &l->v[i];
-		struct engine_served s;
-		bool known;
+	for (uint32_t i = 0; i < s->cnt; i++) {
+		const struct eval_fact *f = &l->v[v->idx[s->first + i]];
 
 		if (f->site != EVAL_AT_ENTRY && f->site != EVAL_AT_EXIT)
 			continue;
-		known = ask(v, f, ENGINE_SERVE_LINEAGE, &s) && s.evidence & CC_EV_BIT(SOCKET);
-		if (f->site == EVAL_AT_ENTRY && known)
-			v->request[f->token] = s.id;
-		else if (f->site == EVAL_AT_EXIT &&
-			 (!known || !cc_reqid_eq(v->request[f->token], s.id)))
-			v->request[f->token] = (struct cc_reqid){ 0 };
+		if (!ask(v, f, ENGINE_SERVE_LINEAGE, &at) || !(at.evidence & CC_EV_BIT(SOCKET)) ||
+		    (i > 0 && !cc_reqid_eq(s->id, at.id))) {
+			s->id = (struct cc_reqid){ 0 };
+			return;
+		}
+		s->id = at.id;
 	}
-	for (uint32_t t = 1; t < l->token_cnt; t++)
-		if (v->request[t].kind)
-			v->tokens[v->token_cnt++] = (struct token_of){ v->request[t], t };
+}
+
+/* Where two visits have one request neither counts. */
+static void anchor_all(struct eval_live *v)
+{
+	size_t kept = 0;
+
+	for (uint32_t i = 0; i < v->visit_cnt; i++) {
+		anchor(v, &v->visits[i]);
+		if (v->visits[i].id.kind)
+			v->tokens[v->token_cnt++] = (struct token_of){ v->visits[i].id, i };
+	}
 	qsort(v->tokens, v->token_cnt, sizeof(*v->tokens), by_request);
 	for (size_t i = 0; i < v->token_cnt; i++) {
 		bool twice =
@@ -141,13 +192,12 @@ static int anchor_tokens(struct eval_live *v)
 			(i + 1 < v->token_cnt && !by_request(&v->tokens[i + 1], &v->tokens[i]));
 
 		if (twice)
-			v->request[v->tokens[i].token] = (struct cc_reqid){ 0 };
+			v->visits[v->tokens[i].visit].id = (struct cc_reqid){ 0 };
 	}
 	for (size_t i = 0; i < v->token_cnt; i++)
-		if (v->request[v->tokens[i].token].kind)
+		if (v->visits[v->tokens[i].visit].id.kind)
 			v->tokens[kept++] = v->tokens[i];
 	v->token_cnt = kept;
-	return 0;
 }
 
 /* The process most of the log's goroutines are known in. */
@@ -200,7 +250,10 @@ int eval_live_open(const char *path, const struct eval_log *l, struct cc_err *er
 	}
 	if (!n) {
 		find_process(v);
-		n = anchor_tokens(v);
+		n = find_visits(v);
+	}
+	if (!n) {
+		anchor_all(v);
 	}
 	if (n) {
 		if (!err->msg[0])
@@ -219,7 +272,9 @@ void eval_live_free(struct eval_live *v)
 		return;
 	engine_free(v->e);
 	free(v->anchors);
-	free(v->request);
+	free(v->idx);
+	free(v->visit_of);
+	free(v->visits);
 	free(v->tokens);
 	free(v);
 }
@@ -235,7 +290,7 @@ void eval_live_claims(struct eval_live *v, enum engine_serve mode, struct eval_c
 		const struct eval_fact *f = &v->log->v[i];
 		struct engine_served s;
 
-		claims[i].asked = v->request[f->token].kind != CC_REQID_NONE;
+		claims[i].asked = v->visit_of[i] && v->visits[v->visit_of[i] - 1].id.kind;
 		if (!claims[i].asked || !ask(v, f, mode, &s))
 			continue;
 		claims[i].ambiguous = s.ambiguous;
@@ -272,16 +327,6 @@ static size_t traced_edges(const struct eval_live *v, const struct cc_request *r
 	return cnt;
 }
 
-static int by_token(const void *a, const void *b, void *ctx)
-{
-	const struct eval_log *l = ctx;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	if (l->v[x].token != l->v[y].token)
-		return l->v[x].token < l->v[y].token ? -1 : 1;
-	return (x > y) - (x < y);
-}
-
 static const struct cc_request *request_of(const struct eval_live *v, struct cc_reqid id)
 {
 	size_t cnt;
@@ -304,33 +349,23 @@ static bool is_exact(const struct cc_request *r)
 
 void eval_live_paths(struct eval_live *v, struct eval_path_result *ret)
 {
-	struct eval_log *l = (struct eval_log *)v->log; /* qsort_r() takes no const */
-	uint32_t *idx = calloc(l->cnt + 1, sizeof(*idx));
 	struct eval_edge want[EVAL_EDGES_MAX], got[EVAL_EDGES_MAX];
 	double sum = 0;
 
 	*ret = (struct eval_path_result){ 0 };
-	if (!idx)
-		return;
-	for (size_t i = 0; i < l->cnt; i++)
-		idx[i] = (uint32_t)i;
-	qsort_r(idx, l->cnt, sizeof(*idx), by_token, l);
-	for (size_t i = 0, next; i < l->cnt; i = next) {
-		uint32_t token = l->v[idx[i]].token;
-		const struct cc_request *r;
-		size_t want_cnt, got_cnt;
+	for (size_t i = 0; i < v->visit_cnt; i++) {
+		const struct visit *s = &v->visits[i];
+		const struct cc_request *r = s->id.kind ? request_of(v, s->id) : NULL;
+		size_t want_cnt;
 
-		for (next = i; next < l->cnt && l->v[idx[next]].token == token;)
-			next++;
-		r = v->request[token].kind ? request_of(v, v->request[token]) : NULL;
-		want_cnt = eval_true_edges(l, idx + i, next - i, want);
-		if (!r || !r->path_ok || !want_cnt)
+		if (!r || !r->path_ok)
 			continue;
-		got_cnt = traced_edges(v, r, got);
-		sum += eval_jaccard(want, want_cnt, got, got_cnt);
+		want_cnt = eval_true_edges(v->log, v->idx + s->first, s->cnt, want);
+		if (!want_cnt)
+			continue;
+		sum += eval_jaccard(want, want_cnt, got, traced_edges(v, r, got));
 		ret->requests++;
 		ret->inexact += !is_exact(r);
 	}
 	ret->jaccard = ret->requests ? sum / (double)ret->requests : 0;
-	free(idx);
 }

@@ -203,6 +203,7 @@ uint64_t go_evidence(struct trace *t, int g, int at)
 {
 	struct engine_served s;
 
-	cr_assert(engine_go_served(trace_engine(t), TGID, (uint64_t)g, AT(at), ENGINE_SERVE_FULL, &s));
+	cr_assert(engine_go_served(trace_engine(t), TGID, (uint64_t)g, AT(at), ENGINE_SERVE_FULL,
+				   &s));
 	return s.evidence;
 }
