@@ -27,6 +27,24 @@ const char *loader_go_tier_name(enum loader_go_tier t)
 	return (size_t)t < ARRAY_SIZE(tier_names) ? tier_names[t] : "?";
 }
 
+bool go_expects(const struct loader_opts *o)
+{
+	const struct go_target *t;
+	struct cc_err why;
+	uint32_t *pids = NULL;
+	size_t cnt = 0;
+	bool is = false;
+	if (!o->go.find || o->go.tier == LOADER_GO_OFF)
+		return false;
+	for (uint32_t i = 0; i < o->pid_cnt && !is; i++)
+		is = o->go.find(o->go.ctx, o->pids[i], &t, &why) == 1;
+	if (o->port_cnt && !is && !sock_find_ports(o->ports, o->port_cnt, NULL, &pids, &cnt))
+		for (size_t i = 0; i < cnt && !is; i++)
+			is = o->go.find(o->go.ctx, pids[i], &t, &why) == 1;
+	free(pids);
+	return is;
+}
+
 int go_prepare(struct loader *l, bool use)
 {
 	struct bpf_program *progs[CC_BPF_GO_AT_CNT];

@@ -55,6 +55,10 @@ struct go_side {
 	cc_ns opened_at; /* waits that began before were looked at by go_refresh() */
 };
 
+/* Is one of those that are asked for a Go program that will be followed? Before anything is loaded.
+ */
+bool go_expects(const struct loader_opts *o);
+
 /* Skeleton opened, not loaded: switches off what is not wanted. @use: false when the kernel refused
  * the programs. 0 or -errno. */
 int go_prepare(struct loader *l, bool use);

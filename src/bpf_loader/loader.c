@@ -24,6 +24,7 @@
 #define STACK_MIN_NS CC_US(50)
 #define SNAP_BYTES 8192u
 #define RING_BYTES (4ull << 20)
+#define RING_BYTES_GO (16ull << 20) /* a goroutine's wait is one more record, often several */
 #define SEED_SLEEPS 4 /* so that this CPU's clock offset is known before tasks are seeded */
 
 struct give { /* who takes the records of one poll */
@@ -242,7 +243,9 @@ static void set_defaults(struct loader *l, const struct loader_opts *o)
 	l->o.stack_min_ns = o->stack_min_ns ? o->stack_min_ns : STACK_MIN_NS;
 	l->o.interval_ns = o->interval_ns ? o->interval_ns : CC_S(1);
 	l->o.snap_bytes = o->snap_bytes ? CC_MIN(o->snap_bytes, (uint32_t)CC_SNAP_MAX) : SNAP_BYTES;
-	l->o.ring_bytes = o->ring_bytes ? o->ring_bytes : RING_BYTES;
+	l->o.ring_bytes = o->ring_bytes   ? o->ring_bytes
+			  : go_expects(o) ? RING_BYTES_GO
+					  : RING_BYTES;
 	l->o.sample_n = o->sample_n ? o->sample_n : 1;
 }
 

@@ -78,7 +78,7 @@ struct loader_opts {          /* 0 is the default of every field */
 	enum loader_req_tier req_tier;
 	cc_ns interval_ns;   /* between TICKs; 0: 1 s */
 	uint32_t snap_bytes; /* of user stack per snapshot; 0: 8192; at most CC_SNAP_MAX */
-	uint64_t ring_bytes; /* 0: 4 MiB; rounded up to a power of two of pages */
+	uint64_t ring_bytes; /* 0: 4 MiB, 16 for Go; rounded up to a power of two of pages */
 	uint32_t follow;     /* hops of processes outside the targets that wake them; 0: none */
 	struct loader_go go;
 };

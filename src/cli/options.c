@@ -71,7 +71,8 @@
 	X(flag, force, false, 0, NULL, TRACING | C(GO_SMOKE),                                      \
 	  "probe Go functions also where a hit costs 10 us")                                       \
 	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")      \
-	X(size, ring_bytes, 4ull << 20, 0, "BYTES", TRACING, "kernel ring buffer")                 \
+	X(size, ring_bytes, 0, 0, "BYTES", TRACING,                                                \
+	  "kernel ring buffer (4M; 16M for Go programs)")                                          \
 	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \
 	X(flag, debuginfod, false, 0, NULL, TRACING,                                               \
 	  "fetch missing debug files from $DEBUGINFOD_URLS")                                       \

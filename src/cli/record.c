@@ -20,7 +20,7 @@ struct recording {
 	bool tty;
 	int stop_fd;
 	cc_ns start;
-	uint64_t events, lost, drops[CC_CNT_DROP_SNAP + 1];
+	uint64_t events, lost, counters[CC_CNT_LAST + 1];
 	const char *why; /* it ended */
 };
 
@@ -37,8 +37,8 @@ static void on_record(void *ctx, const struct cc_rec *rec)
 	r->events++;
 	if (rec->kind == CC_REC_LOSS)
 		r->lost += ((const struct cc_rec_loss *)rec)->cnt;
-	if (rec->kind == CC_REC_COUNTER && rec->aux <= CC_CNT_DROP_SNAP)
-		r->drops[rec->aux] = ((const struct cc_rec_counter *)rec)->value;
+	if (rec->kind == CC_REC_COUNTER && rec->aux <= CC_CNT_LAST)
+		r->counters[rec->aux] = ((const struct cc_rec_counter *)rec)->value;
 	if (r->flight)
 		flight_see(r->flight, rec);
 }
@@ -48,8 +48,9 @@ static void on_record(void *ctx, const struct cc_rec *rec)
 static uint64_t drop_cnt(const struct recording *r)
 {
 	uint64_t sum = 0;
-	for (size_t i = CC_CNT_DROP_EPISODE; i < ARRAY_SIZE(r->drops); i++)
-		sum += r->drops[i];
+#define X(cnt, name) sum += r->counters[cnt];
+	CC_DROPS(X)
+#undef X
 	return CC_MAX(sum, r->lost);
 }
 

@@ -45,6 +45,16 @@ CC_NODISCARD int engine_finish_span(struct engine *e, const struct engine_span *
 CC_NODISCARD int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi,
 			     struct cc_piece **ret, size_t *ret_cnt);
 
+/* The counters of records that found their ring full, in the order in which they are told. */
+#define CC_DROPS(X)                       \
+	X(CC_CNT_DROP_EPISODE, "episode") \
+	X(CC_CNT_DROP_EXTRA, "extra")     \
+	X(CC_CNT_DROP_REQ, "req")         \
+	X(CC_CNT_DROP_TASK, "task")       \
+	X(CC_CNT_DROP_SOCKOP, "sockop")   \
+	X(CC_CNT_DROP_SNAP, "snap")       \
+	X(CC_CNT_DROP_GO, "go")
+
 struct engine_stats {
 	uint64_t events; /* records taken in */
 	uint64_t malformed, unknown_kind;

@@ -284,12 +284,12 @@ static void put_blame(struct json *j, const struct snapshot *s)
 
 static void put_counters(struct json *j, const struct snapshot *s)
 {
-	static const char *const kinds[] = { "episode", "extra", "req", "task", "sockop", "snap" };
 	const struct engine_stats *st = &s->stats;
 	uint64_t drops = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		drops += st->counter[CC_CNT_DROP_EPISODE + i];
+#define X(cnt, name) drops += st->counter[cnt];
+	CC_DROPS(X)
+#undef X
 	json_open(j, "counters", '{');
 	json_u64(j, "ring_drops", drops);
 	json_u64(j, "lost_ns", st->lost_ns);
@@ -308,8 +308,9 @@ static void put_counters(struct json *j, const struct snapshot *s)
 	json_u64(j, "paths_left_out", st->paths_left_out);
 	json_u64(j, "stacks_skipped", st->counter[CC_CNT_SNAP_BUDGET]);
 	json_open(j, "dropped", '{');
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		json_u64(j, kinds[i], st->counter[CC_CNT_DROP_EPISODE + i]);
+#define X(cnt, name) json_u64(j, name, st->counter[cnt]);
+	CC_DROPS(X)
+#undef X
 	json_close(j, '}');
 	json_close(j, '}');
 }

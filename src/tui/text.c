@@ -179,7 +179,8 @@ bool text_has(const char *hay, const char *needle) { return *needle && strcasest
 uint64_t text_drops(const struct snapshot *s)
 {
 	uint64_t kernel = 0;
-	for (int i = CC_CNT_DROP_EPISODE; i <= CC_CNT_DROP_SNAP; i++)
-		kernel += s->stats.counter[i];
+#define X(cnt, name) kernel += s->stats.counter[cnt];
+	CC_DROPS(X)
+#undef X
 	return CC_MAX(s->stats.lost_cnt, kernel); /* the same losses from two sides */
 }

@@ -55,6 +55,7 @@ static void add_losses(const struct snapshot *s, struct health_line *out, int *n
 		{ CC_CNT_DROP_TASK, "births, deaths, names lost", "" },
 		{ CC_CNT_DROP_SOCKOP, "socket operations lost", "identity is less sure" },
 		{ CC_CNT_DROP_SNAP, "stack snapshots lost", "" },
+		{ CC_CNT_DROP_GO, "of goroutines lost", "waits are folded, never shown as CPU" },
 		{ CC_CNT_STORAGE_FAIL, "tasks or sockets without storage", "they are not seen" },
 		{ CC_CNT_RECURSION, "program runs the kernel skipped", "" },
 	};
