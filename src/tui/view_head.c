@@ -133,6 +133,26 @@ static void put_pair(struct pen *p, style st, const char *name, const char *valu
 	pen_put(p, ROLE_FG, "  ");
 }
 
+/* Shares by confidence: "conf H 91% M 6% L 3%", narrow "conf H91 M6 L3". */
+static void put_shares(struct pen *p, const struct snapshot *s)
+{
+	static const style looks[] = { ROLE_CONF_HIGH, ROLE_CONF_MID, ROLE_CONF_LOW };
+	bool wide = p->c->w >= 100;
+	char part[3][32];
+	int w = 7;
+	for (int i = 0; i < 3; i++) {
+		snprintf(part[i], sizeof(part[i]), wide ? " %c %.0f%%" : " %c%.0f", "HML"[i],
+			 s -> conf_share[i] * 100);
+		w += canvas_width(part[i]);
+	}
+	if (!s->total_cnt || p->x + w > p->end)
+		return;
+	pen_put(p, ROLE_INACTIVE, "conf");
+	for (int i = 0; i < 3; i++)
+		pen_put(p, looks[i], part[i]);
+	pen_put(p, ROLE_FG, "  ");
+}
+
 static void draw_totals(struct canvas *c, const struct snapshot *s)
 {
 	struct pen p = { c, 1, 1, c->w };
@@ -144,17 +164,11 @@ static void draw_totals(struct canvas *c, const struct snapshot *s)
 		put_pair(&p, ROLE_TITLE, "p99", text_dur(s->p99_ns).s);
 		put_pair(&p, ROLE_FG, "max", text_dur(s->max_ns).s);
 	}
-	if (s->in_flight_cnt)
+	if (s->in_flight_cnt && c->w >= 100) /* slow ones are rows on any screen */
 		put_pair(&p, ROLE_FG, "in flight", text_count(s->in_flight_cnt).s);
 	if (s->stream_cnt && c->w >= 100)
 		put_pair(&p, ROLE_FG, "streams", text_count(s->stream_cnt).s);
-	if (p.x + 20 < p.end && s->total_cnt) {
-		pen_put(&p, ROLE_INACTIVE, "conf");
-		pen_printf(&p, ROLE_CONF_HIGH, " H %.0f%%", s->conf_share[0] * 100);
-		pen_printf(&p, ROLE_CONF_MID, " M %.0f%%", s->conf_share[1] * 100);
-		pen_printf(&p, ROLE_CONF_LOW, " L %.0f%%", s->conf_share[2] * 100);
-		pen_put(&p, ROLE_FG, "  ");
-	}
+	put_shares(&p, s);
 	int room = CC_MIN(p.end - p.x - 5, (int)ARRAY_SIZE(s->p99_line));
 	if (room >= 8 && s->total_cnt) {
 		pen_put(&p, ROLE_INACTIVE, "p99 ");
