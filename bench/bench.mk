@@ -18,6 +18,7 @@ bench: all $(BENCH_PROGS) $(O)/bench/ref.bpf.o
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/bench
 bench-engine: all $(BENCH_PROGS)
 	$(Q)$(O)/bench/engine
+	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/sched_peers
 bench-ui: all
 	$(Q)CRITICAST=$(CURDIR)/$(O)/criticast bench/ui
 bench-trace: all $(O)/bench/trace

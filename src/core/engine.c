@@ -81,7 +81,8 @@ static int work(struct engine *e, cc_ns to, cc_ns now, bool all)
 		err = path_of_tasks(e);
 	if (err)
 		return err;
-	err = mix_add_cells(e, to);
+	if (!all && !e->opts.no_paths)
+		err = mix_add_cells(e, to);
 	if (err)
 		return err;
 	work_evict(e, now);

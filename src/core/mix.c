@@ -9,6 +9,8 @@
 #define CELL_LEAST 256u /* episodes: fewer are gone through each time */
 #define CELL_MOST 1024u
 
+_Static_assert(sizeof(WAIT_GROUPS) == 10, "nine groups; running is the first, queued the second");
+
 /* [a, b) of a goroutine's time that was no wait: its threads' time, else the Go run queue. */
 static void go_mix(const struct engine *e, const struct task *t, cc_ns a, cc_ns b, cc_ns mix[9])
 {
@@ -90,6 +92,31 @@ void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, c
 	mix_directly(e, t, CC_MIN(hi, t->cells.p[i - 1].to), hi, mix);
 }
 
+/* As mix_directly() over the @n episodes from @first on, and the time since @at before each: one
+ * after the other, not each looked up. */
+static void mix_of_episodes(const struct engine *e, const struct task *t, cc_ns at, uint32_t first,
+			    uint32_t n, cc_ns mix[9])
+{
+	for (uint32_t i = first; i < first + n; at = t->eps.p[i].in, i++) {
+		const struct episode *ep = &t->eps.p[i];
+		bool follows = i > 0 && ep->seq == ep[-1].seq + 1 && at == ep[-1].in;
+		struct tl_piece blocked = { .kind = TL_BLOCKED, .ep = ep };
+		cc_ns end = ep_kind(ep) == EP_RUNNABLE ? ep->out : ep_blocked_end(ep);
+
+		if (follows && !ep_lost(&e->tasks, ep))
+			mix[0] += ep->out - at;
+		else
+			mix_directly(e, t, at, ep->out, mix);
+		if (ep_kind(ep) == EP_UNSEEN) {
+			mix_directly(e, t, ep->out, ep->in, mix);
+			continue;
+		}
+		if (end > ep->out)
+			mix[group_of(e, t, &blocked)] += end - ep->out;
+		mix[1] += ep->in - end;
+	}
+}
+
 /* Sums up the episodes of task @ti up to @to that are not in a cell yet, if they are many. */
 static int add_cells(struct engine *e, uint32_t ti, cc_ns to)
 {
@@ -109,7 +136,7 @@ static int add_cells(struct engine *e, uint32_t ti, cc_ns to)
 
 		if (c.from >= c.to)
 			return 0; /* times that cannot be */
-		mix_directly(e, t, c.from, c.to, c.mix);
+		mix_of_episodes(e, t, c.from, first, n, c.mix);
 		if (vec_reserve(&e->mem, &t->cells, t->cells.cnt + 1))
 			return -ENOMEM;
 		t->cells.p[t->cells.cnt++] = c;

@@ -312,7 +312,8 @@ static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
 	return err ? err : keep_path(e, &r->pub, &w.out);
 }
 
-#define NESTED_LEAST 256u /* pieces that explain waits, however many tasks there are */
+#define NESTED_LEAST 64u        /* pieces that explain waits, however many tasks there are */
+#define NESTED_ALL (1ull << 20) /* of all tasks together */
 
 /* Threads that waited; or the one that is asked for, whatever it did. */
 static bool is_wanted(const struct engine *e, const struct task *t)
@@ -329,10 +330,10 @@ int path_of_tasks(struct engine *e)
 
 	for (uint32_t i = 0; i < e->tasks.v.cnt; i++)
 		tasks += is_wanted(e, &e->tasks.v.p[i]);
-	/* half of the budget is for all their paths together */
-	share = (uint32_t)CC_MIN(e->opts.memory_bytes / 2 / sizeof(struct cc_piece) /
-					 CC_MAX(tasks, 1),
-				 WALK_NESTED_MAX);
+	/* half of the budget is for all their paths together, and no more than can be looked at */
+	share = (uint32_t)CC_MIN(e->opts.memory_bytes / 2 / sizeof(struct cc_piece), NESTED_ALL) /
+		CC_MAX(tasks, 1);
+	share = CC_MIN(share, WALK_NESTED_MAX);
 	share = CC_MAX(share, NESTED_LEAST);
 	e->rows.cnt = 0;
 	for (uint32_t i = e->tasks.v.cnt; i-- > 0 && !err;)
