@@ -124,6 +124,11 @@ demo: deps
 run: all
 	$(Q)$(O)/criticast $(ARGS)
 
+# ---- pictures -----------------------------------------------------------------------------------
+.PHONY: screens
+screens: all
+	$(Q)CRITICAST=$(O)/criticast scripts/screens
+
 # ---- care ---------------------------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 .PHONY: lint format install clean help
@@ -153,4 +158,5 @@ help:
 	@echo 'soak          a day of events through the engine: memory stays flat'
 	@echo 'bench-trace   size and speed of recordings beside perf.data and trace.dat'
 	@echo 'bench-ui      what the screens cost, beside htop, btop and top'
+	@echo 'screens       the pictures in docs/screens, from the screens themselves'
 	@echo 'lint format install clean'
