@@ -27,7 +27,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 18);
 	__type(key, struct cc_bpf_go_key);
 	__type(value, struct cc_bpf_go_state);
 } go_states __weak SEC(".maps");
@@ -178,6 +178,7 @@ static __always_inline void go_on_send(struct task_struct *cur, struct task_stat
 /* Looks which goroutine @cur, the current task, runs. For all tiers. */
 static __always_inline void go_look(struct task_struct *cur, struct task_state *st, __u64 now)
 {
+	struct cc_bpf_go_state *s;
 	struct cc_bpf_go *go;
 	__u64 g, goid = 0;
 
@@ -194,8 +195,11 @@ static __always_inline void go_look(struct task_struct *cur, struct task_state *
 		go_check(go, cur, g, goid);
 	if (goid == st->goid || !go_trusted(go))
 		return;
-	if (goid)
-		go_know(go, g, goid, cur->tgid, cur->pid, now);
+	if (goid) {
+		s = go_know(go, g, goid, cur->tgid, cur->pid, now);
+		if (s && s->state == CC_BPF_GO_NEW) /* a coroutine: it is never executed */
+			s->state = CC_BPF_GO_RUNS;
+	}
 	go_on_send(cur, st, goid, now);
 }
 

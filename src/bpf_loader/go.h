@@ -39,6 +39,7 @@ struct go_cost {              /* go_cost.c: the choice of tier auto */
 	cc_ns cpu, at;        /* CPU time of all processes, and when it was read */
 	uint32_t level;       /* of thinning out: 0 all probes, GO_LEVEL_THIN, GO_LEVEL_NONE */
 	uint32_t over, under; /* intervals in a row */
+	bool told;            /* what they cost, once */
 };
 
 enum { GO_LEVEL_ALL = 0, GO_LEVEL_THIN = 1, GO_LEVEL_NONE = 2 };
@@ -76,8 +77,8 @@ int go_work(struct loader *l, cc_record_fn *fn, void *ctx);
 /* Goroutines that wait now and were not told to: GO_EPISODEs and their stacks. 0 or -errno. */
 int go_refresh(struct loader *l, struct rec_buf *b);
 
-/* Once an interval, in tier auto: gives probes up when they cost too much of the target's CPU,
- * takes them up again when it has time. 0 or negative. */
+/* Once an interval: says what the probes cost; in tier auto gives probes up when they cost too much
+ * of the target's CPU, takes them up again when it has time. 0 or negative. */
 int go_cost_watch(struct loader *l);
 
 /* For go_cost.c: a line for the user; and @p's probes as of the tier @tier, waits or id. */

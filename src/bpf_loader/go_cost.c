@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_cost: what tier auto may cost. A hit of a probe costs about the same everywhere, so hits and
- * the CPU time of the target say what share of it goes to the probes. */
+/* go_cost: what the probes cost, and what tier auto may. A hit of a probe costs about the same
+ * everywhere, so hits and the CPU time of the target say what share of it goes to the probes. */
 #include "go.h"
 #include "iter.h"
 #include "stream.h"
@@ -62,7 +62,7 @@ static int change(struct loader *l, uint32_t level, unsigned int share)
 int go_cost_watch(struct loader *l)
 {
 	uint64_t v[CC_BPF_CNT_MAX];
-	if (!l->go || !l->go->proc_cnt || l->o.go.tier != LOADER_GO_AUTO)
+	if (!l->go || !l->go->proc_cnt)
 		return 0;
 	struct go_cost *c = &l->go->cost, was = *c;
 	int err = stream_read_counters(l, v);
@@ -78,6 +78,15 @@ int go_cost_watch(struct loader *l)
 	cc_ns used = c->cpu - was.cpu, probes = (c->hits - was.hits) * HIT_NS;
 	bool busy = 100 * used > BUSY_MIN * (c->at - was.at);
 	unsigned int share = used > probes ? (unsigned int)(100 * probes / (used - probes)) : 100;
+	if (busy && probes && !c->told) {
+		c->told = true;
+		err = go_note(
+			l->go, "go: %llu hits of probes a second, about %u %% of the target's CPU",
+			(unsigned long long)((c->hits - was.hits) * CC_S(1) / (c->at - was.at)),
+			share);
+	}
+	if (err || l->o.go.tier != LOADER_GO_AUTO)
+		return err;
 	c->over = busy && share > SHARE_MAX ? c->over + 1 : 0;
 	c->under = busy ? 0 : c->under + 1;
 	if (c->over >= OVER_TIMES && c->level < GO_LEVEL_NONE)

@@ -8,7 +8,7 @@
 enum loader_probe_state { LOADER_PROBE_NO = 0, LOADER_PROBE_YES = 1, LOADER_PROBE_UNKNOWN = 2 };
 
 struct loader_probe {
-	const char *group; /* "rights", "kernel", "waits", "stacks", "requests" */
+	const char *group; /* "rights", "kernel", "waits", "stacks", "go", "requests" */
 	char name[48];
 	enum loader_probe_state state;
 	bool needed;       /* without it nothing can be traced */

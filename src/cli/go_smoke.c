@@ -155,7 +155,17 @@ static const char *name_of(const struct smoke *s, uint64_t ip)
 	return NULL;
 }
 
-/* The innermost frame that is not the runtime's own. */
+/* Does nobody who waits there think of it as his? */
+static bool is_plumbing(const char *name)
+{
+	static const char *const of[] = { "runtime.", "internal/", "sync.", "time.Sleep" };
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		if (!strncmp(name, of[i], strlen(of[i])))
+			return true;
+	return false;
+}
+
+/* The innermost frame that is not the runtime's own, nor next to it. */
 static const char *site_of(const struct smoke *s, uint64_t key)
 {
 	const char *name = NULL;
@@ -164,7 +174,7 @@ static const char *site_of(const struct smoke *s, uint64_t key)
 			continue;
 		for (size_t j = 0; j < ARRAY_SIZE(s->stack[i].ip); j++) {
 			const char *n = name_of(s, s->stack[i].ip[j]);
-			if (n && strncmp(n, "runtime.", 8))
+			if (n && !is_plumbing(n))
 				return n;
 			name = name ? name : n;
 		}
