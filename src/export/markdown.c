@@ -53,18 +53,24 @@ static void put_time(FILE *out, const struct snapshot *s, cc_ns ns)
 	fprintf(out, "%s.%03u UTC", text, (unsigned int)(real / 1000000 % 1000));
 }
 
+static bool is_known(const char *who) { return *who && strcmp(who, "-") != 0; }
+
 /* Who ended the dominant wait and who had what was waited for: two, and seldom the same. */
 static void put_culprits(FILE *out, const struct snapshot *s, const struct snap_request *r)
 {
 	const char *waker = snapshot_str(s, r->waker_text),
 		   *holder = snapshot_str(s, r->holder_text);
+	bool woken = is_known(waker), held = is_known(holder);
 
-	if (!r->path_ok)
+	if (!r->path_ok || (!woken && !held))
 		return;
-	fprintf(out, "- its longest wait, %s, was ended by ", wait_class_name(r->dominant.cls));
-	put(out, *waker && strcmp(waker, "-") != 0 ? waker : "nobody that was seen");
-	if (*holder && strcmp(holder, "-") != 0) {
-		fputs("; held by ", out);
+	fprintf(out, "- its longest wait, %s,", wait_class_name(r->dominant.cls));
+	if (woken) {
+		fputs(" was ended by ", out);
+		put(out, waker);
+	}
+	if (held) {
+		fputs(woken ? "; held by " : " was for what was held by ", out);
 		put(out, holder);
 	}
 	fputc('\n', out);

@@ -190,6 +190,8 @@ Test(markdown, story)
 
 	f->r.verdict = fx(f, "lock 141.0 of 211.4 ms (67%): cart_mutex");
 	f->s.realtime_off_ns = 1700000000000000000ll - 9007199254740993ll;
+	f->r.waker_text = fx(f, "worker/4249");
+	f->r.holder_text = fx(f, "worker/4250");
 	char *text = NULL;
 
 	CAPTURE(text, f, markdown_request(&f->s, &f->r, out));
@@ -201,7 +203,10 @@ Test(markdown, story)
 					"cart\\_mutex, held by worker/4249 | worker/4249 |\n"));
 	cr_expect_not_null(strstr(text, "| 20.1 | 123.0 | &rarr; disk fsync | worker/4249 |"));
 	cr_expect_not_null(strstr(text, "Path 211.4 ms of latency 211.4 ms."));
-	cr_expect_not_null(strstr(text, "- its longest wait, lock, was ended by "), "%s", text);
+	cr_expect_not_null(strstr(text,
+				  "- its longest wait, lock, was ended by worker/4249; held by "
+				  "worker/4250\n"),
+			   "%s", text);
 	cr_expect_not_null(
 		strstr(text, "    cart_add+0x41                            app cart.c:88\n"));
 	cr_expect_not_null(strstr(text, "The root cause:\n\n    io_schedule+0x46"));
