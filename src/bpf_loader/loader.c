@@ -41,7 +41,7 @@ static int give_record(void *ctx, const struct cc_rec *rec, size_t len)
 	if (rec->kind == CC_REC_TARGET && len >= sizeof(struct cc_rec_target)) {
 		/* a traced process forked; if the child is gone by now, its records still come */
 		const struct cc_rec_target *t = (const struct cc_rec_target *)rec;
-		int err = loader_target_add(l, t->tgid, t->parent, 0);
+		int err = targets_add_child(l, t->tgid, t->parent);
 		if (!err) {
 			targets_find(l, t->tgid)->told = true;
 			err = go_want(l, t->tgid);
@@ -74,13 +74,27 @@ static int drain(struct give *g)
 	return n;
 }
 
+/* Processes that have become targets since: their programs, threads and sockets. */
+static int take_later(struct loader *l)
+{
+	size_t first = l->target_cnt;
+	int ret = targets_add_later(l);
+	for (size_t i = first; ret >= 0 && i < l->target_cnt; i++) {
+		int err = go_want(l, l->targets[i].tgid);
+		ret = err < 0 ? err : ret;
+	}
+	return ret > 0 ? sock_seed(l) : ret;
+}
+
 /* The state of all tasks and open requests now, and then everything that came before: so a task's
  * episodes up to its OPEN_TASK are told before it. */
 static int refresh(struct give *g, uint32_t flags)
 {
 	struct loader *l = g->l;
 	struct rec_buf b = { 0 };
-	int cnt = 0, ret = iter_tasks(l, flags, &b);
+	int cnt = 0, ret = take_later(l);
+	if (!ret)
+		ret = iter_tasks(l, flags, &b);
 	if (!ret)
 		ret = go_refresh(l, &b);
 	if (!ret)
@@ -239,7 +253,7 @@ static void set_defaults(struct loader *l, const struct loader_opts *o)
 	l->stats_fd = -1;
 	l->o = *o;
 	l->o.pids = l->o.ports = NULL;
-	l->o.comm = NULL;
+	l->o.comms = l->o.cgroups = l->o.units = NULL;
 	l->o.stack_min_ns = o->stack_min_ns ? o->stack_min_ns : STACK_MIN_NS;
 	l->o.interval_ns = o->interval_ns ? o->interval_ns : CC_S(1);
 	l->o.snap_bytes = o->snap_bytes ? CC_MIN(o->snap_bytes, (uint32_t)CC_SNAP_MAX) : SNAP_BYTES;

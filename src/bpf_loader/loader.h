@@ -69,7 +69,12 @@ struct loader_opts {          /* 0 is the default of every field */
 	uint32_t pid_cnt;
 	const uint32_t *ports; /* local TCP ports: the processes that listen there */
 	uint32_t port_cnt;
-	const char *comm;   /* processes of exactly this name */
+	const char *const *comms; /* processes of exactly these names */
+	uint32_t comm_cnt;
+	const char *const *cgroups; /* directories, or paths below a hierarchy's mount */
+	uint32_t cgroup_cnt;
+	const char *const *units; /* of systemd */
+	uint32_t unit_cnt;
 	cc_ns min_block_ns; /* 0: every wait is a record */
 	cc_ns stack_min_ns; /* 0: 50 us */
 	uint32_t sample_n;  /* paths for 1 request in n; 0: all */
@@ -86,8 +91,8 @@ struct loader_opts {          /* 0 is the default of every field */
 /*
  * Loads and attaches. @o is only read during the call.
  * Returns 0; -EPERM (@err names the missing capability and the fix); -EOPNOTSUPP (no BTF, kernel
- * too old, programs refused); -ESRCH (no such process, or nothing listens on the port, or no
- * process of that name); -EINVAL (nothing to trace asked for); -ENOMEM.
+ * too old, programs refused); -ESRCH (no such process, nothing listens on the port, no
+ * process of that name or in that cgroup); -EINVAL (nothing to trace asked for); -ENOMEM.
  * Source of the capability rules: capabilities(7), kernel/bpf/syscall.c.
  */
 CC_NODISCARD int loader_source_new(const struct loader_opts *o, struct cc_err *err,

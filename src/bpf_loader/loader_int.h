@@ -29,6 +29,8 @@ struct loader_target {
 	int pidfd;      /* -1: not to be had; then start tells */
 	uint64_t start; /* task start time, ns of CLOCK_BOOTTIME: a reused pid has another */
 	uint32_t parent;
+	uint32_t flags; /* CC_TF_FOLLOWED or 0 */
+	uint32_t hop;   /* how far from a target; 0: it is one */
 	bool gone;
 	bool told; /* its TARGET record is out */
 };
@@ -40,7 +42,7 @@ struct rec_buf { /* records one after another; zero is empty. See iter.h */
 
 struct loader {
 	struct cc_source source; /* first */
-	struct loader_opts o;    /* defaults filled in; pids, ports, comm are not kept */
+	struct loader_opts o;    /* defaults filled in; the lists are not kept */
 	struct criticast *skel;
 	struct ring_drain *rings;
 	struct sock_side *sock;
@@ -49,6 +51,8 @@ struct loader {
 	int go_err; /* why the kernel refused the programs for that; 0: it did not */
 	struct loader_target *targets;
 	size_t target_cnt, target_cap;
+	char **cgroups; /* directories whose members are targets, now and later */
+	uint32_t cgroup_cnt;
 	enum loader_stack_tier stack_tier;
 	enum loader_req_tier req_tier;
 	bool iter_sleepable; /* the task iterator can read user stacks */
@@ -69,9 +73,9 @@ CC_PRINTF(2, 3) void loader_err(struct cc_err *err, const char *fmt, ...);
 /* CLOCK_MONOTONIC now. */
 cc_ns loader_now(void);
 
-/* Adds a process to the kernel's target table and to l->targets; known ones are left alone. Returns
- * 0, 1 if it was known, -ESRCH, -E2BIG, -ENOMEM. */
-int loader_target_add(struct loader *l, uint32_t tgid, uint32_t parent, uint32_t flags);
+/* Adds process @want->tgid (with parent, flags, hop) to the kernel's target table and to
+ * l->targets; known ones are left alone. Returns 0, 1 if it was known, -ESRCH, -E2BIG, -ENOMEM. */
+int loader_target_add(struct loader *l, const struct loader_target *want);
 
 /* ---- the socket side: src/bpf_loader/sock_*.c --------------------------------------------- */
 

@@ -36,12 +36,18 @@ CLI_COMMANDS(X)
 #undef X
 
 #define CLI_LIST_MAX 64
+#define CLI_WORDS_MAX 16
 
 /* What the options table fills in; a command reads the fields of the options it accepts. */
 struct cli_opts {
 	uint32_t pids[CLI_LIST_MAX], pid_cnt;
 	uint32_t ports[CLI_LIST_MAX], port_cnt;
-	const char *comm;
+	const char *comms[CLI_WORDS_MAX]; /* each list with its number behind it */
+	uint32_t comm_cnt;
+	const char *cgroups[CLI_WORDS_MAX];
+	uint32_t cgroup_cnt;
+	const char *units[CLI_WORDS_MAX];
+	uint32_t unit_cnt;
 	const char *replay, *record, *out;
 	cc_ns slow, timeout;
 	uint32_t count;
@@ -81,6 +87,9 @@ CC_PRINTF(2, 3) enum cli_exit cli_fail(enum cli_exit code, const char *fmt, ...)
 
 /* Flushes stdout; a failed write (full disk, closed pipe) becomes CLI_FAILED with its line. */
 enum cli_exit cli_finish_stdout(enum cli_exit code);
+
+/* Is something named that can be traced? */
+bool cli_has_target(const struct cli_opts *o);
 
 void cli_usage(void); /* all commands, on stdout */
 

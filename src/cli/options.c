@@ -23,9 +23,14 @@
 	X(list, pids, 0, 'p', "PID", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS) | C(GO_SMOKE), \
 	  "trace this process and its children (may be repeated)")                                 \
 	X(list, ports, 0, 'P', "N", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS),                \
-	  "trace the processes that listen on this port")                                          \
-	X(str, comm, NULL, 0, "NAME", C(TOP) | C(CATCH) | C(RECORD),                               \
-	  "trace processes with this name")                                                        \
+	  "trace the processes that listen on this port (may be repeated)")                        \
+	X(words, comms, 0, 0, "NAME", C(TOP) | C(CATCH) | C(RECORD),                               \
+	  "trace processes with this name (may be repeated)")                                      \
+	X(words, cgroups, 0, 0, "PATH", C(TOP) | C(CATCH) | C(RECORD),                             \
+	  "trace who is in this cgroup, v1 or v2, or moves in; a directory, or a path below the "  \
+	  "mount")                                                                                 \
+	X(words, units, 0, 0, "NAME", C(TOP) | C(CATCH) | C(RECORD),                               \
+	  "trace this unit of systemd: nginx, or app.slice")                                       \
 	X(str, replay, NULL, 'r', "FILE", C(TOP) | C(CATCH),                                       \
 	  "read a recording instead of a live process")                                            \
 	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                       \
@@ -202,6 +207,25 @@ static int list_parse(const char *s, void *dst) /* "1,2,3" */
 	return 0;
 }
 
+struct words { /* the layout of every words field */
+	const char *v[CLI_WORDS_MAX];
+	uint32_t cnt;
+};
+_Static_assert(offsetof(struct cli_opts, comm_cnt) - offsetof(struct cli_opts, comms) ==
+		       offsetof(struct words, cnt),
+	       "a words field is a struct words");
+
+static int words_parse(const char *s, void *dst)
+{
+	struct words *w = dst;
+	if (!*s)
+		return -EINVAL;
+	if (w->cnt == CLI_WORDS_MAX)
+		return -E2BIG;
+	w->v[w->cnt++] = s;
+	return 0;
+}
+
 #define flag_parse NULL
 #define X(kind, field, def, key, arg, cmds, help) \
 	{ #field, kind##_parse, offsetof(struct cli_opts, field), key, arg, help, cmds },
@@ -210,6 +234,7 @@ static const struct opt table[] = { CLI_OPTIONS(X) };
 
 /* list fields start empty, whatever their row says; so the generic default cannot be assigned */
 #define DEFAULT_list(field, def)
+#define DEFAULT_words(field, def)
 #define DEFAULT_str(field, def) .field = (def),
 #define DEFAULT_dur(field, def) .field = (def),
 #define DEFAULT_u32(field, def) .field = (def),
@@ -233,6 +258,9 @@ static void option_name(const struct opt *o, char buf[32])
 {
 	static const char *const renamed[][2] = { { "pids", "pid" },
 						  { "ports", "port" },
+						  { "comms", "comm" },
+						  { "cgroups", "cgroup" },
+						  { "units", "unit" },
 						  { "top_n", "top" },
 						  { "iterations", "iterations" },
 						  { "min_confidence", "min-confidence" } };
@@ -270,6 +298,11 @@ static void command_help(enum cli_command cmd)
 		snprintf(left, sizeof(left), "%s--%s %s", key, name, o->metavar ? o->metavar : "");
 		printf("  %-28s %s\n", left, o->help);
 	}
+}
+
+bool cli_has_target(const struct cli_opts *o)
+{
+	return o->pid_cnt || o->port_cnt || o->comm_cnt || o->cgroup_cnt || o->unit_cnt;
 }
 
 void cli_usage(void)

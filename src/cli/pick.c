@@ -143,8 +143,7 @@ static enum cli_exit check_rights(void)
 enum cli_exit pick_target(struct cli_opts *o, const struct config *cfg)
 {
 	struct picker_server s;
-	if (o->pid_cnt || o->port_cnt || o->comm || o->replay || !isatty(STDIN_FILENO) ||
-	    !isatty(STDOUT_FILENO))
+	if (cli_has_target(o) || o->replay || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return CLI_OK;
 	enum cli_exit bad = check_rights();
 	if (bad)

@@ -46,7 +46,7 @@ static int find_tier(const struct tier *t, size_t cnt, const char *name)
 
 static enum cli_exit check_targets(const struct cli_opts *o)
 {
-	if (!o->pid_cnt && !o->port_cnt && !o->comm)
+	if (!cli_has_target(o))
 		return cli_fail(CLI_USAGE,
 				"nothing to trace: name a target with --pid N or --port N");
 	return CLI_OK;
@@ -77,7 +77,12 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 		.pid_cnt = o->pid_cnt,
 		.ports = o->ports,
 		.port_cnt = o->port_cnt,
-		.comm = o->comm,
+		.comms = o->comms,
+		.comm_cnt = o->comm_cnt,
+		.cgroups = o->cgroups,
+		.cgroup_cnt = o->cgroup_cnt,
+		.units = o->units,
+		.unit_cnt = o->unit_cnt,
 		.min_block_ns = o->min_block,
 		.stack_min_ns = o->stack_min,
 		.sample_n = o->sample,
