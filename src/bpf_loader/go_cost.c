@@ -10,9 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HIT_NS 1300    /* the trap and our program, on a busy machine */
+#define HIT_NS 1500    /* trap and program, on a busy machine; half of it with warm caches */
 #define SHARE_MAX 15   /* per cent of what the target would use without */
-#define BUSY_MIN 50    /* per cent of a CPU: below, nobody misses what the probes take */
+#define BUSY_MIN 20    /* per cent of a CPU: below, nobody misses what the probes take */
+#define SHARE_WILD 45  /* then all at once, and soon */
 #define OVER_TIMES 2   /* intervals, to give some up */
 #define UNDER_TIMES 10 /* to take them up again */
 
@@ -87,10 +88,11 @@ int go_cost_watch(struct loader *l)
 	}
 	if (err || l->o.go.tier != LOADER_GO_AUTO)
 		return err;
-	c->over = busy && share > SHARE_MAX ? c->over + 1 : 0;
+	bool wild = share > SHARE_WILD;
+	c->over = busy && share > SHARE_MAX ? c->over + (wild ? OVER_TIMES : 1) : 0;
 	c->under = busy ? 0 : c->under + 1;
 	if (c->over >= OVER_TIMES && c->level < GO_LEVEL_NONE)
-		return change(l, c->level + 1, share);
+		return change(l, wild ? GO_LEVEL_NONE : c->level + 1, share);
 	if (c->under >= UNDER_TIMES && c->level > GO_LEVEL_ALL)
 		return change(l, GO_LEVEL_ALL, 0);
 	return 0;
