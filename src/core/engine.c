@@ -47,6 +47,7 @@ void engine_free(struct engine *e)
 	resources_done(&e->res);
 	names_done(&e->names);
 	go_feed_done(e);
+	vec_done(&e->mem, &e->handlers);
 	vec_done(&e->mem, &e->wakes);
 	vec_done(&e->mem, &e->losses);
 	vec_done(&e->mem, &e->sorted);
@@ -73,7 +74,7 @@ static void gather_stats(struct engine *e)
 /* Everything before @to is told; what goes on ends at @now. */
 static int work(struct engine *e, cc_ns to, cc_ns now, bool all)
 {
-	int err = go_feed_run(e, to, all) ?: wakes_apply(e, all) ?: wakes_index(e);
+	int err = go_feed_run(e, to, all) ?: go_requests(e, now) ?: wakes_apply(e, all) ?: wakes_index(e);
 
 	if (!err && !e->opts.no_paths)
 		err = work_paths(e, to, now);

@@ -86,6 +86,7 @@ struct engine {
 	cc_ns aged_to;                         /* timelines before it went by age */
 	cc_ns tick_ns;                         /* refresh interval, by the last TICK */
 	struct go_feed go;
+	VEC(uint32_t) handlers;  /* of go_request.c: tids of goroutines that are requests */
 	enum engine_serve serve; /* of go_serve.c: by which evidence it judges now */
 	struct idle_memo idle;   /* of owner.c; void when a record has come */
 	struct engine_span span; /* what threads' requests are clipped to */
@@ -232,6 +233,13 @@ uint32_t go_resource(struct engine *e, const struct task *t, const struct episod
 uint32_t go_resource_find(const struct engine *e, const struct task *t, const struct episode *ep);
 struct wait_kind go_classify(const struct engine *e, const struct task *t,
 			     const struct episode *ep);
+
+/* ---- go_request.c ------------------------------------------------------------------------- */
+
+/* Requests that are the life of a handler's goroutine; those that go on end at @now. */
+CC_NODISCARD int go_requests(struct engine *e, cc_ns now);
+/* All of such a request is its goroutine's. */
+CC_NODISCARD int go_request_seg(struct engine *e, const struct req *r);
 
 /* ---- go_serve.c --------------------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@ void go_tasks_done(struct tasks *ts)
 	vec_done(ts->mem, &g->waits);
 	vec_done(ts->mem, &g->free_waits);
 	vec_done(ts->mem, &g->sent);
+	vec_done(ts->mem, &g->fresh);
 	vec_done(ts->mem, &g->free_tasks);
 	vec_done(ts->mem, &g->procs);
 	map_done(ts->mem, &g->by_goid);
@@ -413,6 +414,18 @@ int go_episode(struct tasks *ts, const struct cc_rec_go_episode *r)
 
 enum { GO_BORN = 1, GO_SEEN = 2, GO_DEAD = 3 };
 
+#define FRESH_MAX (1u << 18) /* nobody asks: a stream without TICKs */
+
+static int note_fresh(struct tasks *ts, const struct task *t)
+{
+	if (ts->go.fresh.cnt >= FRESH_MAX)
+		return 0;
+	if (vec_reserve(ts->mem, &ts->go.fresh, ts->go.fresh.cnt + 1))
+		return -ENOMEM;
+	ts->go.fresh.p[ts->go.fresh.cnt++] = t->tid;
+	return 0;
+}
+
 int go_task(struct tasks *ts, const struct cc_rec_go_task *r)
 {
 	uint32_t gi, parent;
@@ -428,7 +441,11 @@ int go_task(struct tasks *ts, const struct cc_rec_go_task *r)
 		return err;
 	t = &ts->v.p[gi];
 	g = task_go(ts, t);
-	g->start_pc = r->start_pc ? r->start_pc : g->start_pc;
+	if (r->start_pc && !g->start_pc) {
+		g->start_pc = r->start_pc;
+		if (note_fresh(ts, t))
+			return -ENOMEM;
+	}
 	g->go_pc = r->go_pc ? r->go_pc : g->go_pc;
 	if (parent && parent - 1 != gi)
 		t->parent_tid = ts->v.p[parent - 1].tid;

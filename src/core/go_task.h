@@ -76,6 +76,7 @@ struct go_tasks {
 	VEC(uint32_t) free_waits;
 	VEC(struct go_sent) sent; /* a ring: see go_item.c */
 	uint32_t sent_at;
+	VEC(uint32_t) fresh;      /* tids of goroutines whose function has become known */
 	VEC(uint32_t) free_tasks; /* indexes of goroutines that are forgotten */
 	VEC(struct go_proc) procs;
 	struct map by_goid;  /* mix of tgid and goid -> 1 + index of the task */

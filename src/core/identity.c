@@ -336,6 +336,8 @@ int identity_find(struct engine *e, struct req *r)
 	int err = 0;
 
 	identity_forget(e, r);
+	if (r->pub.id.kind == CC_REQID_GOID)
+		return go_request_seg(e, r) ?: identity_keep(e, r, first_seg);
 	if (t && go_proc(&e->tasks, q->tgid) && !task_is_go(t)) {
 		/* a thread of a Go program, before its goroutines were followed: anybody's */
 		err = push_seg(&f,

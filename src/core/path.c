@@ -286,6 +286,8 @@ static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
 	known_span(e, t, &lo, &hi);
 	if (lo == CC_NEVER || (e->span.hi && lo >= hi))
 		return 0;
+	if (task_is_go(t))
+		id = (struct cc_reqid){ task_go(&e->tasks, t)->goid, 0, CC_REQID_GOID };
 	r = requests_get(&e->reqs, id);
 	if (!r)
 		return -ENOMEM;

@@ -161,7 +161,7 @@ static bool is_sampled(const struct engine *e, const struct req *r)
 
 static int put_due(struct engine *e, struct req *r)
 {
-	if (r->due || r->pub.id.kind != CC_REQID_SOCK)
+	if (r->due || r->pub.id.kind == CC_REQID_TID)
 		return 0;
 	if (vec_reserve(&e->mem, &e->due, e->due.cnt + 1))
 		return -ENOMEM;
