@@ -238,6 +238,8 @@ struct wait_kind go_classify(const struct engine *e, const struct task *t,
 
 /* Requests that are the life of a handler's goroutine; those that go on end at @now. */
 CC_NODISCARD int go_requests(struct engine *e, cc_ns now);
+/* @t works for a connection that carries such requests: what its socket tells is none of them. */
+bool go_request_is_mux(const struct engine *e, const struct task *t);
 /* All of such a request is its goroutine's. */
 CC_NODISCARD int go_request_seg(struct engine *e, const struct req *r);
 

@@ -64,16 +64,19 @@ static cc_ns ready_after(const struct cc_rec *r)
 	return r->ts;
 }
 
-/* The goroutine that thread *tid ran at @at takes its place. */
-static void name_worker(struct engine *e, uint32_t *tid, cc_ns at)
+/* The goroutine that thread *tid of @tgid ran at @at takes its place; nobody does where that is not
+ * known, for a thread of a Go program works for all. */
+static void name_worker(struct engine *e, uint32_t tgid, uint32_t *tid, cc_ns at)
 {
 	uint32_t gi;
 
 	if (!*tid || !at)
 		return;
 	gi = go_on_thread(&e->tasks, *tid, at);
-	if (gi == GO_NONE)
+	if (gi == GO_NONE) {
+		*tid = go_proc(&e->tasks, tgid) ? 0 : *tid;
 		return;
+	}
 	task_ran_at(tasks_find(&e->tasks, *tid, at), at);
 	*tid = e->tasks.v.p[gi].tid;
 }
@@ -82,8 +85,8 @@ static int hand_over_req(struct engine *e, struct cc_rec_req q)
 {
 	if (tid_is_go(q.recv_tid) || tid_is_go(q.send_tid))
 		return -EINVAL;
-	name_worker(e, &q.recv_tid, q.first_recv);
-	name_worker(e, &q.send_tid, q.last_send);
+	name_worker(e, q.tgid, &q.recv_tid, q.first_recv);
+	name_worker(e, q.tgid, &q.send_tid, q.last_send);
 	if (go_proc(&e->tasks, q.tgid)) { /* linked by what else the thread did: here no link */
 		q.up_votes = 0;
 		q.up_cookie = 0;
@@ -96,7 +99,7 @@ static int hand_over_op(struct engine *e, struct cc_rec_sockop q)
 {
 	if (tid_is_go(q.tid))
 		return -EINVAL;
-	name_worker(e, &q.tid, q.h.ts);
+	name_worker(e, q.tgid, &q.tid, q.h.ts);
 	if (go_proc(&e->tasks, q.tgid))
 		q.h.flags &= (uint8_t) ~(CC_SO_LINKED | CC_SO_VOTE2);
 	return engine_on_socket(e, &q.h);

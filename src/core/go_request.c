@@ -28,6 +28,20 @@ static struct cc_reqid id_of(const struct engine *e, const struct task *t)
 	return (struct cc_reqid){ task_go(&e->tasks, t)->goid, 0, CC_REQID_GOID };
 }
 
+static struct go_state *parent_of(const struct engine *e, const struct task *t)
+{
+	const struct task *p = t->parent_tid ? tasks_find(&e->tasks, t->parent_tid, t->born) : NULL;
+
+	return p ? task_go(&e->tasks, p) : NULL;
+}
+
+bool go_request_is_mux(const struct engine *e, const struct task *t)
+{
+	const struct go_state *g = task_go(&e->tasks, t), *p = g ? parent_of(e, t) : NULL;
+
+	return g && (g->mux || (p && p->mux));
+}
+
 /* Its request is told, or going on. */
 static int tell(struct engine *e, const struct task *t, cc_ns now)
 {
@@ -75,6 +89,8 @@ static int look_at_new(struct engine *e)
 		}
 		if (!is_handler(&f))
 			continue;
+		if (parent_of(e, t))
+			parent_of(e, t)->mux = true;
 		err = vec_reserve(&e->mem, &e->handlers, e->handlers.cnt + 1);
 		if (!err)
 			e->handlers.p[e->handlers.cnt++] = tid;

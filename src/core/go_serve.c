@@ -239,7 +239,7 @@ static bool is_shared(struct engine *e, const struct task *t)
 static bool by_item(struct engine *e, const struct task *t, cc_ns at, uint32_t hops,
 		    struct served *ret)
 {
-	cc_ns end;
+	cc_ns end, over;
 	const struct go_recv *got = last_item(e, t, 0, at, &end);
 	const struct task *from = got ? tasks_find(&e->tasks, got->from, got->sent) : NULL;
 	struct served s;
@@ -251,6 +251,11 @@ static bool by_item(struct engine *e, const struct task *t, cc_ns at, uint32_t h
 	ret->since = CC_MAX(ret->since, got->t);
 	if (!s.id.kind)
 		return false;
+	over = end_of(e, s.id);
+	if (at > over) { /* it is answered: what goes on is not in the way of others for it */
+		ret->since = CC_MAX(ret->since, over);
+		return false;
+	}
 	ret->id = s.id;
 	ret->evidence =
 		s.evidence | (got->how == GO_HOW_EXACT ? CC_EV_BIT(GO_ITEM) : CC_EV_BIT(GO_PEEK));

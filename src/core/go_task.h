@@ -45,6 +45,7 @@ struct go_state {      /* beside a task */
 	uint32_t put_at;
 	uint64_t put[GO_PUT_CNT];
 	uint64_t judged_at;      /* go_serve.c: engine_stats.events when it was judged */
+	bool mux;                /* go_request.c: of its connection each stream is a request */
 	bool shared;             /* ... to serve many requests at once */
 	VEC(struct go_on) ons;   /* by from */
 	VEC(struct go_recv) got; /* by t */

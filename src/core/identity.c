@@ -338,6 +338,17 @@ int identity_find(struct engine *e, struct req *r)
 	identity_forget(e, r);
 	if (r->pub.id.kind == CC_REQID_GOID)
 		return go_request_seg(e, r) ?: identity_keep(e, r, first_seg);
+	if (t && go_request_is_mux(e, t)) { /* many streams: each is told for itself */
+		r->pub.rec.what |= CC_RQ_BUSY;
+		err = push_seg(&f,
+			       (struct ident_seg){ .lo = r->pub.start,
+						   .hi = f.t,
+						   .task = index_of(&f, t),
+						   .kind = SEG_AMBIGUOUS,
+						   .evidence = CC_EV_BIT(GO_SHARED) },
+			       r->pub.start);
+		return err ? err : identity_keep(e, r, first_seg);
+	}
 	if (t && go_proc(&e->tasks, q->tgid) && !task_is_go(t)) {
 		/* a thread of a Go program, before its goroutines were followed: anybody's */
 		err = push_seg(&f,

@@ -68,6 +68,15 @@ Test(go_request, a_handlers_life)
 	}
 }
 
+Test(go_request, its_connection_is_none)
+{
+	struct trace t = stream("net/http.(*http2serverConn).runHandler");
+
+	assert_path_keep(&t, Q, "g1:ambiguous[1,20)");
+	cr_expect(trace_piece(&t, Q, WAIT_AMBIGUOUS)->evidence & CC_EV_BIT(GO_SHARED));
+	trace_done(&t);
+}
+
 Test(go_request, others_are_none)
 {
 	struct trace t = stream("main.handler.func1");

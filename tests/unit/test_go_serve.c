@@ -239,6 +239,19 @@ Test(go_serve, one_that_answers_each_is_not)
 	trace_done(&t);
 }
 
+Test(go_serve, an_item_of_a_request_that_is_over)
+{
+	struct trace t = go_trace(60);
+
+	go_got(&t, 1, T0, 0);
+	worker(&t);
+	trace_request(&t, R, 1, 1, T0, 20, T0);
+	go_gives(&t, 1, 9, CH_A, 77, 4);
+	assert_served(&t, 9, 20, "R");
+	assert_served(&t, 9, 30, "-");
+	trace_done(&t);
+}
+
 /* ---- in paths ---- */
 
 Test(go_serve, busy_with_another_is_queued)
