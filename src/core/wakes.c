@@ -204,7 +204,7 @@ const struct given_wake *wakes_given(struct task *t, cc_ns lo, cc_ns hi, uint32_
 
 	sort_given(t);
 	from = vec_lower_bound(&t->given, t, lo + 1);
-	*ret_cnt = vec_lower_bound(&t->given, t, hi + 1) - from;
+	*ret_cnt = hi > lo ? vec_lower_bound(&t->given, t, hi + 1) - from : 0;
 	return t->given.p + from;
 }
 
