@@ -168,6 +168,8 @@ static void check_selection(struct fuzz *f, struct cc_reqid before, bool asked)
 	if (before.kind != CC_REQID_NONE && !asked)
 		expect(f, cc_reqid_eq(before, f->ui.want.selected),
 		       "the selection moved by itself");
+	if (f->ui.w < UI_MIN_W || f->ui.h < UI_MIN_H)
+		return; /* no row is shown */
 	const struct snap_request *r = ui_row(&f->ui, f->ui.pos[SCREEN_REQUESTS].row, &s);
 	if (r && ui_screen(&f->ui) == SCREEN_REQUESTS && !f->ui.want.by_port)
 		expect(f, cc_reqid_eq(r->id, f->ui.want.selected),
