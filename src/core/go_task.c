@@ -230,6 +230,25 @@ static int bind(struct tasks *ts, uint32_t ti, uint32_t gi, cc_ns at)
 		       ?: on_add(ts, gi, (struct go_on){ at, CC_NEVER, ti });
 }
 
+/* It is told to have left, and to be there again, with no wait and nobody else between: it never
+ * left. A thread that works on its system stack looks as if it had no goroutine. */
+static bool never_left(struct tasks *ts, uint32_t ti, uint32_t gi, cc_ns at)
+{
+	struct go_state *th = task_go(ts, &ts->v.p[ti]), *g = task_go(ts, &ts->v.p[gi]);
+	const struct task *t = &ts->v.p[gi];
+	int64_t i = th ? on_before(th, at) : -1, k = on_before(g, at);
+	cc_ns left;
+
+	if (i < 0 || k < 0 || th->ons.p[i].other != gi || g->ons.p[k].other != ti ||
+	    th->ons.p[i].from != g->ons.p[k].from)
+		return false;
+	left = th->ons.p[i].to;
+	if (left > at || (t->eps.cnt && t->eps.p[t->eps.cnt - 1].in > left))
+		return false;
+	th->ons.p[i].to = g->ons.p[k].to = CC_NEVER;
+	return true;
+}
+
 uint32_t go_on_thread(const struct tasks *ts, uint32_t tid, cc_ns at)
 {
 	const struct task *t = tasks_find(ts, tid, at);
@@ -274,7 +293,10 @@ int go_thread_on(struct tasks *ts, const struct cc_rec_go_on *r)
 		}
 		return bind(ts, ti, GO_NONE, r->h.ts);
 	}
-	return gi ? bind(ts, ti, gi - 1, r->h.ts) : 0;
+	if (!gi || (go_proc(ts, r->tgid) && go_proc(ts, r->tgid)->waits &&
+		    never_left(ts, ti, gi - 1, r->h.ts)))
+		return 0;
+	return bind(ts, ti, gi - 1, r->h.ts);
 }
 
 /* ---- waits -------------------------------------------------------------------------------- */

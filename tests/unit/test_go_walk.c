@@ -83,6 +83,17 @@ Test(go_walk, preempted_it_queues)
 	assert_path(&t, R, "g1:cpu[1,4) g1:runq[4,6) g1:cpu[6,9)");
 }
 
+Test(go_walk, on_the_system_stack_it_has_not_left)
+{
+	struct trace t = go_trace(12);
+
+	GO_WAITS(&t, WAIT_SLEEP, 1, T1, -2, NEVER, NOBODY, 0, T0, 0);
+	go_left(&t, 1, T0, 3); /* the thread was seen without it */
+	go_got(&t, 1, T0, 6);
+	trace_request(&t, R, 1, 4, T0, 9, T0);
+	assert_path(&t, R, "g1:sockq[1,4) g1:cpu[4,9)");
+}
+
 Test(go_walk, identity_alone_does_not_know_waits)
 {
 	struct trace t = go_trace(12);
