@@ -25,7 +25,6 @@
 #define GO_BRANCH(r) ((r)->flags & 0x41) /* jbe is taken: CF or ZF */
 #define THREAD_POINTER(t) ((t)->thread.fsbase)
 #define TS_COMPAT 0x2 /* thread_info.status: in a 32-bit system call */
-#define TIF_SIGPENDING_MASK (1u << 2)
 #define SYS_FUTEX 202
 
 #define NR_BIT(nr) (1ull << ((nr) % 64))

@@ -90,6 +90,14 @@ static __always_inline void extra_runq(struct cc_rec_extra *x, struct task_struc
 	}
 }
 
+/* A signal waits for @p that it takes. From the sets: the flag in thread_info has moved between
+ * kernel versions, and BTF does not tell its bit. */
+static __always_inline bool signal_pending(struct task_struct *p)
+{
+	return (p->pending.signal.sig[0] | p->signal->shared_pending.signal.sig[0]) &
+	       ~p->blocked.sig[0];
+}
+
 /* Tells the EXTRA of the wait [st->out, st->in) that just ended. @current: @p is the current task.
  */
 static __noinline int extra_send(struct task_struct *p, struct task_state *st, struct cpu_state *c,
@@ -114,7 +122,7 @@ static __noinline int extra_send(struct task_struct *p, struct task_state *st, s
 		x->h.flags |= CC_EX_LATE;
 	if (wake && st->wake_timer)
 		x->h.flags |= CC_EX_TIMEOUT;
-	if (p->thread_info.flags & TIF_SIGPENDING_MASK)
+	if (signal_pending(p))
 		x->h.flags |= CC_EX_SIGNAL;
 	x->tid = p->pid;
 	x->seq = st->seq - 1;

@@ -80,7 +80,6 @@ struct list_head {
 /* ---- tasks -------------------------------------------------------------------------------- */
 
 struct thread_info {
-	unsigned long flags;
 	__u32 status; /* x86: TS_COMPAT */
 	__u32 cpu;
 };
@@ -154,9 +153,16 @@ struct nsproxy {
 	struct net *net_ns;
 };
 struct files_struct;
-struct sigpending;
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+struct sigpending {
+	struct list_head list;
+	sigset_t signal;
+};
 struct signal_struct {
 	atomic_t live;
+	struct sigpending shared_pending;
 };
 struct mutex {
 	atomic_long_t owner; /* task | flag bits 0..2 */
@@ -186,6 +192,8 @@ struct task_struct {
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	sigset_t blocked;
+	struct sigpending pending;
 	struct css_set *cgroups;
 	unsigned in_iowait : 1;
 	unsigned long

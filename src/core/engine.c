@@ -78,7 +78,7 @@ static int work(struct engine *e, cc_ns to, cc_ns now, bool all)
 
 	if (!err && !e->opts.no_paths)
 		err = work_paths(e, to, now);
-	if (!err && all && (!e->stats.has_sockets || e->span.tid))
+	if (!err && all && (!e->stats.has_servers || e->span.tid))
 		err = path_of_tasks(e);
 	if (err)
 		return err;
@@ -168,9 +168,11 @@ static int on_short(struct engine *e, const struct cc_rec_short *r)
 	return err;
 }
 
-/* Facts about sockets: from the first one on requests are those of sockets. */
+/* Facts about sockets: from the first server's on requests are those of sockets. */
 int engine_on_socket(struct engine *e, const struct cc_rec *r)
 {
+	if (r->kind != CC_REC_SOCKOP || !(r->flags & CC_SO_UPSTREAM))
+		e->stats.has_servers = true;
 	if (!e->stats.has_sockets) {
 		int err = wakes_reindex(e);
 

@@ -75,6 +75,7 @@ struct engine_stats {
 	uint64_t counter[32];    /* latest COUNTER values, by CC_CNT_* */
 	uint64_t option[32];     /* OPTION values, by CC_OPT_* */
 	bool has_sockets;        /* some REQ, OPEN_REQ, SOCKOP or LISTEN came */
+	bool has_servers;        /* and not only of sockets on which the target is the client */
 	size_t memory_bytes;     /* in use */
 };
 const struct engine_stats *engine_stats(const struct engine *e);

@@ -67,7 +67,9 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(HANDOFF_LOCK, 75, "the woken waiter had the lock before it ran")                   \
 	X(INFERRED, 60, "work handed over: inferred from who woke whom")                     \
 	X(QUEUE_INFERRED, 60, "no hand-over seen: it lay queued until its thread was free")  \
+	X(SLICES, 75, "a wait that timed out and began anew, until this one ended it")       \
 	X(OCCUPANT, 95, "the task that held the CPU longest meanwhile")                      \
+	X(OCCUPANT_PART, 75, "several had the CPU meanwhile: the longest of those known")    \
 	X(MIGRATED, 75, "moved to another CPU while queued")                                 \
 	X(CLASS_GUESSED, 75, "class from the syscall alone")                                 \
 	X(VOTES2, 95, "upstream linked by its send and by its reply")                        \

@@ -150,7 +150,8 @@ void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const str
 		p.occupant_tid = s->occupant_tid;
 		p.occupant_tgid = s->occupant_tgid;
 		p.occupant_ns = s->occupant_ns;
-		p.evidence |= CC_EV_BIT(OCCUPANT);
+		p.evidence |= p.occupant_ns >= (p.end - p.start) / 2 ? CC_EV_BIT(OCCUPANT)
+								     : CC_EV_BIT(OCCUPANT_PART);
 	}
 	if (s && s->flags & CC_EX_MIGRATED) {
 		p.flags |= CC_PC_MIGRATED;

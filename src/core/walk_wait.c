@@ -113,18 +113,20 @@ static void describe(struct walk *w, struct wait *x)
 	}
 }
 
+static void name_owner(const struct task *t, const struct side *s, struct cc_piece *p)
+{
+	p->holder_tid = s->owner;
+	p->holder_tgid = s->owner_tgid ? s->owner_tgid : t->tgid;
+	p->evidence |= CC_EV_BIT(HOLDER_OWNER);
+}
+
 /* Still waiting: who had the lock when it began is all there is to say. */
 static void emit_open(struct walk *w, struct wait *x)
 {
 	const struct side *s = ep_side(&w->e->tasks, x->tp->ep);
 
-	if (x->kind.is_lock && s && s->flags & CC_EX_OWNER && s->owner) {
-		const struct task *t = &w->e->tasks.v.p[x->ti];
-
-		x->piece.holder_tid = s->owner;
-		x->piece.holder_tgid = s->owner_tgid ? s->owner_tgid : t->tgid;
-		x->piece.evidence |= CC_EV_BIT(HOLDER_OWNER);
-	}
+	if (x->kind.is_lock && s && s->flags & CC_EX_OWNER && s->owner)
+		name_owner(&w->e->tasks.v.p[x->ti], s, &x->piece);
 	walk_emit(w, &x->piece);
 }
 
@@ -168,6 +170,13 @@ static void emit_explained(struct walk *w, struct cc_piece *p, struct task *othe
 
 /* ---- locks (rule 4) ----------------------------------------------------------------------- */
 
+/* Two waits for one thing. A condition variable of glibc has two words that it uses in turn, side
+ * by side in 8 bytes. */
+static bool same_object(const struct episode *a, const struct episode *b)
+{
+	return (a->key | 7) == (b->key | 7) && a->syscall == b->syscall;
+}
+
 /* When the wait is really over: slices of a wait with a timeout that begins anew are one wait. */
 static const struct episode *last_slice(const struct walk *w, const struct task *t,
 					const struct episode *ep)
@@ -177,9 +186,8 @@ static const struct episode *last_slice(const struct walk *w, const struct task 
 
 	if (ep == &t->open.ep)
 		return ep;
-	while (s && s->flags & CC_EX_TIMEOUT && ep + 1 < end && ep[1].key == ep->key &&
-	       ep[1].syscall == ep->syscall && ep[1].out - ep->in <= SLICE_GAP &&
-	       ep_blocked(ep + 1)) {
+	while (s && s->flags & CC_EX_TIMEOUT && ep + 1 < end && same_object(&ep[0], &ep[1]) &&
+	       ep[1].out - ep->in <= SLICE_GAP && ep_blocked(ep + 1)) {
 		ep++;
 		s = ep_side(&w->e->tasks, ep);
 	}
@@ -195,7 +203,9 @@ struct lock_part { /* [from, to): @holder's; 0: not known */
 
 static void emit_part(struct walk *w, struct wait *x, const struct lock_part *part)
 {
+	const struct task *t = &w->e->tasks.v.p[x->ti];
 	const struct side *s = ep_side(&w->e->tasks, x->tp->ep);
+	uint32_t owner = s && s->flags & CC_EX_OWNER ? s->owner : 0;
 	struct cc_piece p = x->piece;
 	struct task *holder;
 
@@ -204,11 +214,14 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	if (p.start >= p.end)
 		return;
 	if (!part->holder) {
+		/* given up: nobody let the lock go meanwhile, so who had it kept it */
+		if (part->first && owner)
+			name_owner(t, s, &p);
 		walk_emit(w, &p);
 		return;
 	}
-	if (part->first && s && s->flags & CC_EX_OWNER && s->owner) {
-		if (s->owner != part->holder) {
+	if (part->first && owner) {
+		if (owner != part->holder) {
 			p.evidence |= CC_EV_BIT(HOLDER_CONFLICT);
 			walk_emit(w, &p);
 			return;
@@ -291,7 +304,17 @@ static void walk_woken(struct walk *w, struct wait *x)
 	struct message m;
 	cc_ns sent = ep->wake;
 
+	if (x->kind.cls == WAIT_COND && !ep_is_go(ep))
+		ep = last_slice(w, &w->e->tasks.v.p[x->ti], ep);
 	if (ep_task_wake(ep)) {
+		if (ep != x->tp->ep) { /* an interpreter's lock, asked for every 5 ms */
+			sent = x->b;
+			p->ended = CC_ENDED_WAKE;
+			p->waker_kind = CC_WAKER_TASK;
+			p->waker_tid = ep->waker_tid;
+			p->waker_tgid = ep->waker_tgid;
+			p->evidence = (p->evidence & ~CC_EV_BIT(WAKER_IRQ)) | CC_EV_BIT(SLICES);
+		}
 		waker = tasks_find(&w->e->tasks, ep->waker_tid, ep->wake);
 		if (!is_traced(waker)) {
 			p->flags |= CC_PC_NOT_TRACED;

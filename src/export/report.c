@@ -63,7 +63,7 @@ static void put_summary(const struct snapshot *s, FILE *out)
 {
 	fprintf(out, "requests    %s finished, %u in flight", count(s->total_cnt).s,
 		s->in_flight_cnt);
-	if (!s->stats.has_sockets)
+	if (!s->stats.has_servers)
 		fputs(" (no request boundary was seen: each task is one)", out);
 	if (s->filter_text)
 		fprintf(out, "; filter %s takes %s", snapshot_str(s, s->filter_text),

@@ -573,6 +573,8 @@ class Oracle:
                 out.append(self.lock_part(task, lo, hi, 0 if conflict else holder,
                                           start if holder in woken else None,
                                           w.by_task(), ctx, mode, stack, rid))
+                if first and not holder and w.owner:  # given up: nobody let it go meanwhile
+                    out[-1].holder = w.owner
             start, woken, first = end, tuple(x[2] for x in here), False
         return out
 
