@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cgroups are found by path and by unit in both versions' hierarchies, members in those below too. */
+/* Cgroups are found by path and by unit in both versions' hierarchies, members in those below too.
+ */
 #include <criterion/criterion.h>
 
 #if HAVE_BPF
