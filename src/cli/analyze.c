@@ -3,21 +3,11 @@
 #include <string.h>
 
 #include "cli.h"
-#include "json.h"
-#include "markdown.h"
+#include "formats.h"
 #include "offline.h"
 #include "report.h"
 
 #define TOP_DEFAULT 20 /* requests in a report */
-
-static int write_markdown(const struct snapshot *s)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < s->request_cnt && !err; i++)
-		err = markdown_request(s, &s->requests[i], stdout);
-	return err;
-}
 
 int cmd_analyze(int argc, char **argv)
 {
@@ -35,8 +25,8 @@ int cmd_analyze(int argc, char **argv)
 	code = offline_snapshot(&o, o.top_n == UINT32_MAX ? TOP_DEFAULT : o.top_n, &s);
 	if (code)
 		return code;
-	err = json ? json_snapshot_line(s, stdout)
-	      : md ? write_markdown(s)
+	err = json ? format_write(FORMAT_JSON, s, stdout)
+	      : md ? format_write(FORMAT_MARKDOWN, s, stdout)
 		   : report_text(s, o.request != NULL, stdout);
 	snapshot_free(s);
 	(void)err; /* of stdout: told by what follows */

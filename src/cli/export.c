@@ -1,32 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export: a recording for other tools: pprof, folded stacks. */
+/* export: a recording for other tools, in as many formats at once as are asked for. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
-#include "folded.h"
+#include "formats.h"
 #include "offline.h"
-#include "pprof.h"
+#include "out_file.h"
 
-typedef int write_fn(const struct snapshot *s, FILE *out);
+/* Which option takes the file of which format. */
+static const struct {
+	size_t field;
+	enum export_format format;
+} outputs[] = {
+	{ offsetof(struct cli_opts, pprof), FORMAT_PPROF },
+	{ offsetof(struct cli_opts, folded), FORMAT_FOLDED },
+	{ offsetof(struct cli_opts, folded_wakers), FORMAT_FOLDED_WAKERS },
+	{ offsetof(struct cli_opts, csv), FORMAT_CSV },
+	{ offsetof(struct cli_opts, csv_requests), FORMAT_CSV_REQUESTS },
+	{ offsetof(struct cli_opts, json_file), FORMAT_JSON },
+};
 
-static enum cli_exit write_out(const struct snapshot *s, const char *path, write_fn *write)
+static const char *path_of(const struct cli_opts *o, size_t i)
 {
-	bool to_stdout = strcmp(path, "-") == 0;
-	FILE *f = to_stdout ? stdout : fopen(path, "we");
+	return *(const char *const *)((const char *)o + outputs[i].field);
+}
 
-	if (!f)
-		return cli_fail(CLI_FAILED, "cannot write %s: %s", path, strerror(errno));
-	int err = write(s, f);
+static enum cli_exit write_file(const struct snapshot *s, enum export_format format,
+				const char *path)
+{
+	struct out_file f;
+	int err = out_file_open(&f, path);
 
-	if (to_stdout)
-		return err == -ENOMEM ? cli_fail(CLI_FAILED, "out of memory")
-				      : cli_finish_stdout(CLI_OK);
-	errno = 0;
-	if (fclose(f) && (!err || err == -EIO))
-		err = errno ? -errno : -EIO;
+	if (!err)
+		err = out_file_close(&f, format_write(format, s, f.f));
 	return err ? cli_fail(CLI_FAILED, "cannot write %s: %s", path, strerror(-err)) : CLI_OK;
+}
+
+static enum cli_exit write_out(const struct snapshot *s, enum export_format format,
+			       const char *path)
+{
+	if (strcmp(path, "-") != 0)
+		return write_file(s, format, path);
+	if (format_write(format, s, stdout) == -ENOMEM)
+		return cli_fail(CLI_FAILED, "out of memory");
+	return cli_finish_stdout(CLI_OK);
+}
+
+/* Something to write, and stdout for one at most. */
+static enum cli_exit check_outputs(const struct cli_opts *o)
+{
+	unsigned int cnt = 0, to_stdout = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++) {
+		const char *path = path_of(o, i);
+
+		cnt += path != NULL;
+		to_stdout += path && strcmp(path, "-") == 0;
+	}
+	if (!cnt)
+		return cli_fail(
+			CLI_USAGE,
+			"export needs a format, as --pprof FILE; see criticast export --help");
+	if (to_stdout > 1)
+		return cli_fail(CLI_USAGE, "stdout (-) can take one format only");
+	return CLI_OK;
 }
 
 int cmd_export(int argc, char **argv)
@@ -37,17 +77,17 @@ int cmd_export(int argc, char **argv)
 
 	if (code || o.help_shown)
 		return code;
-	if (!o.pprof && !o.folded)
-		return cli_fail(CLI_USAGE, "export needs --pprof FILE or --folded FILE");
-	code = offline_snapshot(&o, 0, &s);
+	code = check_outputs(&o);
+	if (!code)
+		code = offline_snapshot(&o, o.top_n == UINT32_MAX ? 0 : o.top_n, &s);
 	if (code)
 		return code;
 	if (!s->request_cnt)
 		fprintf(stderr, "criticast: no request matches: what is written is empty\n");
-	if (o.pprof)
-		code = write_out(s, o.pprof, pprof_write);
-	if (!code && o.folded)
-		code = write_out(s, o.folded, folded_write);
+	for (size_t i = 0; i < ARRAY_SIZE(outputs) && !code; i++) {
+		if (path_of(&o, i))
+			code = write_out(s, outputs[i].format, path_of(&o, i));
+	}
 	snapshot_free(s);
 	return code;
 }

@@ -95,11 +95,17 @@
 	  "exit 1 if e3-suppress is right in less than P (0..1) where it claims to know, if it "   \
 	  "knows less than 0.95, if paths agree less than 0.9")                                    \
 	X(str, format, "text", 'F', "F", C(ANALYZE) | C(EVAL), "text, json or md")                 \
-	X(u32, top_n, UINT32_MAX, 'N', "N", C(TOP) | C(ANALYZE),                                   \
-	  "how many requests, slowest first; 0: all (20; top: 500)")                               \
+	X(u32, top_n, UINT32_MAX, 'N', "N", C(TOP) | C(ANALYZE) | C(EXPORT),                       \
+	  "how many requests, slowest first; 0: all (20; top: 500; export: all)")                  \
 	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown")  \
-	X(str, pprof, NULL, 0, "FILE", C(EXPORT), "write a pprof profile (gzip)")                  \
-	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks; - is stdout")             \
+	X(str, pprof, NULL, 0, "FILE", C(EXPORT), "write a pprof profile (gzip); - is stdout")     \
+	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks")                          \
+	X(str, folded_wakers, NULL, 0, "FILE", C(EXPORT),                                          \
+	  "write folded stacks with those of wakers beneath, upside down")                         \
+	X(str, csv, NULL, 0, "FILE", C(EXPORT), "write the pieces of the paths as CSV")            \
+	X(str, csv_requests, NULL, 0, "FILE", C(EXPORT), "write the requests as CSV")              \
+	X(str, json_file, NULL, 0, "FILE", C(EXPORT),                                              \
+	  "write the JSON of analyze, of all requests")                                            \
 	X(flag, help_keys, false, 0, NULL, C(TOP), "list the keys of the screens")                 \
 	X(flag, check, false, 0, NULL, C(DEMO), "compare with the server's own truth, no UI")      \
 	X(flag, serve, false, 0, NULL, C(DEMO), "only run the server and its load")
@@ -262,6 +268,7 @@ static void option_name(const struct opt *o, char buf[32])
 						  { "cgroups", "cgroup" },
 						  { "units", "unit" },
 						  { "top_n", "top" },
+						  { "json_file", "json" },
 						  { "iterations", "iterations" },
 						  { "min_confidence", "min-confidence" } };
 	const char *s = o->field;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "save.h"
 #include "fmt.h"
+#include "formats.h"
 #include "json.h"
 #include "markdown.h"
-#include "pprof.h"
+#include "out_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,26 +15,18 @@
 #define SAVE_ROWS 100000 /* requests in one saved picture */
 #define SAVE_STORIES 200 /* of them told as text, as they stand on the screen: it is to be read */
 
-static int write_text(const struct snapshot *s, FILE *out)
+static int write_file(const struct snapshot *s, const char *path, enum export_format format)
 {
-	for (uint32_t i = 0; i < CC_MIN(s->request_cnt, (uint32_t)SAVE_STORIES); i++) {
-		int err = markdown_request(s, &s->requests[i], out);
-		if (err)
-			return err;
-	}
-	return 0;
+	struct out_file f;
+	int err = out_file_open(&f, path);
+	return err ? err : out_file_close(&f, format_write(format, s, f.f));
 }
 
-static int write_file(const struct snapshot *s, const char *path,
-		      int (*write)(const struct snapshot *s, FILE *out))
+static int write_stories(const struct snapshot *s, const char *path)
 {
-	FILE *f = fopen(path, "we");
-	if (!f)
-		return -errno;
-	int err = write(s, f);
-	if (fclose(f) && !err)
-		err = -errno;
-	return err;
+	struct snapshot few = *s;
+	few.request_cnt = CC_MIN(s->request_cnt, (uint32_t)SAVE_STORIES);
+	return write_file(&few, path, FORMAT_MARKDOWN);
 }
 
 /* The picture to save: what is on the screen, all of the window, or one request. */
@@ -68,10 +61,10 @@ void save_run(struct save_job *j, struct collect *c, const struct cc_query *view
 	j->err = picture(j, c, view, &s);
 	if (!j->err) {
 		snprintf(path, sizeof(path), "%s.pb.gz", base);
-		j->err = write_file(s, path, pprof_write);
+		j->err = write_file(s, path, FORMAT_PPROF);
 		if (!j->err) {
 			snprintf(path, sizeof(path), "%s.md", base);
-			j->err = write_file(s, path, write_text);
+			j->err = write_stories(s, path);
 		}
 		snapshot_free(s);
 	}

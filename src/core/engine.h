@@ -146,9 +146,20 @@ struct engine_frame {
 	const char *text, *module;
 	size_t text_len, module_len; /* not NUL-terminated */
 	uint64_t module_off;
+	uint32_t mapping; /* for engine_mapping(); 0: the address lies in none */
 	bool named;
 };
 bool engine_frame(const struct engine *e, uint32_t tgid, uint64_t ip, struct engine_frame *ret);
+
+/* A file as it was mapped; false: no such number. */
+struct engine_mapping {
+	uint64_t start, end, file_off;
+	const char *path; /* not NUL-terminated, raw */
+	size_t path_len;
+	const uint8_t *build_id;
+	uint32_t build_id_len; /* 0: not known */
+};
+bool engine_mapping(const struct engine *e, uint32_t mapping, struct engine_mapping *ret);
 
 /* Resource of a piece, for people: "0x7f..c0", "cart_mutex", "10.0.0.7:5432", "fd 7 pipe". Writes
  * at most @cap bytes, NUL-terminated; returns the length. 0 or unknown: "". */
@@ -168,6 +179,19 @@ bool engine_loss_at(const struct engine *e, size_t i, cc_ns *ret_from, cc_ns *re
  * False: not known. */
 bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_class *ret_cls,
 		     cc_ns *ret_since, bool *ret_seeded);
+
+/* What task @tid was in during [lo, hi), the latest first, gaps where nothing is known. Of a
+ * goroutine on a thread: what that thread was in. @fn < 0 ends it, and that is returned. */
+struct engine_state {
+	cc_ns start, end;
+	uint8_t cls;        /* WAIT_CPU, WAIT_RUNQ, a wait's; WAIT_UNKNOWN: events were lost */
+	uint8_t waker_kind; /* enum cc_waker: who ended the wait at its end; NONE: see open */
+	bool open;          /* it was not over at hi */
+	uint32_t waker_tid, waker_tgid; /* kind TASK and KTHREAD */
+};
+typedef int engine_state_fn(void *ctx, const struct engine_state *state);
+CC_NODISCARD int engine_states(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi,
+			       engine_state_fn *fn, void *ctx);
 
 /* Host text and notes (CC_NAME_HOST, CC_NAME_NOTE), NUL-terminated; NULL: no more. */
 const char *engine_host(const struct engine *e);

@@ -204,6 +204,8 @@ void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16
 struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns start, cc_ns end,
 			   uint16_t depth, enum wait_class cls);
 void walk_emit(struct walk *w, const struct cc_piece *p);
+/* Who ended a thread's wait. @s: NULL without an EXTRA. */
+enum cc_waker walk_waker_kind(const struct episode *ep, const struct side *s);
 /* The path leans on what is known of request @id so far. */
 void walk_lean_on(struct walk *w, struct cc_reqid id);
 void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const struct tl_piece *tp,

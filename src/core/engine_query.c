@@ -96,6 +96,11 @@ bool engine_frame(const struct engine *e, uint32_t tgid, uint64_t ip, struct eng
 	return names_get_frame(&e->names, tgid, ip, ret);
 }
 
+bool engine_mapping(const struct engine *e, uint32_t mapping, struct engine_mapping *ret)
+{
+	return names_get_mapping(&e->names, mapping, ret);
+}
+
 static const char *fd_word(unsigned int kind)
 {
 	static const char *const words[] = {

@@ -7,7 +7,6 @@
 
 #include "fmt.h"
 #include "go_task.h"
-#include "plumbing.h"
 #include "snap_text.h"
 
 void labels_init(struct labels *n, const struct engine *e)
@@ -26,13 +25,15 @@ void labels_done(struct labels *n)
 	map_done(&n->mem, &n->tasks);
 	map_done(&n->mem, &n->kinds);
 	map_done(&n->mem, &n->stack_idx);
+	map_done(&n->mem, &n->mapping_idx);
+	vec_done(&n->mem, &n->mappings);
 	vec_done(&n->mem, &n->stacks);
 	vec_done(&n->mem, &n->frames);
 }
 
 int labels_err(const struct labels *n) { return n->err ? n->err : n->pool.err; }
 
-static cc_str keep(struct labels *n, struct map *m, uint64_t key, cc_str name)
+cc_str labels_keep(struct labels *n, struct map *m, uint64_t key, cc_str name)
 {
 	if (map_put(&n->mem, m, key, name + 1))
 		n->err = -ENOMEM;
@@ -88,7 +89,7 @@ static cc_str comm_of(struct labels *n, uint32_t tid, cc_ns at)
 
 	if (kept)
 		return kept - 1;
-	return keep(n, &n->comms, key, find_comm(n, &t));
+	return labels_keep(n, &n->comms, key, find_comm(n, &t));
 }
 
 struct snap_task labels_task(struct labels *n, uint32_t tid, uint32_t tgid, cc_ns at)
@@ -114,12 +115,14 @@ cc_str labels_task_label(struct labels *n, uint32_t tid, cc_ns at)
 	cc_str comm = comm_of(n, tid, at);
 
 	if (t.goid)
-		return keep(n, &n->tasks, key,
-			    strpool_addf(&n->pool, "%.60s/g%llu", strpool_str(&n->pool, comm),
-					 (unsigned long long)t.goid));
-	return keep(n, &n->tasks, key,
-		    comm ? strpool_addf(&n->pool, "%.60s/%u", strpool_str(&n->pool, comm), tid)
-			 : strpool_addf(&n->pool, "tid %u", tid));
+		return labels_keep(n, &n->tasks, key,
+				   strpool_addf(&n->pool, "%.60s/g%llu",
+						strpool_str(&n->pool, comm),
+						(unsigned long long)t.goid));
+	return labels_keep(
+		n, &n->tasks, key,
+		comm ? strpool_addf(&n->pool, "%.60s/%u", strpool_str(&n->pool, comm), tid)
+		     : strpool_addf(&n->pool, "tid %u", tid));
 }
 
 cc_str labels_waker(struct labels *n, const struct cc_piece *p)
@@ -167,155 +170,10 @@ cc_str labels_kind(struct labels *n, struct cc_reqid id)
 
 	if (kept)
 		return kept - 1;
-	return keep(n, &n->kinds, key,
-		    conn.local_port ? strpool_addf(&n->pool, "%.60s:%u", name, conn.local_port)
-				    : strpool_addf(&n->pool, "%.60s", name));
-}
-
-/* ---- places ---- */
-
-static cc_str frame_text(struct labels *n, const struct engine_frame *f, uint64_t ip)
-{
-	const char *base = f->module;
-	size_t len = f->module_len;
-
-	if (f->named && f->text_len)
-		return strpool_add(&n->pool, f->text, f->text_len);
-	if (!base || !len)
-		return strpool_addf(&n->pool, "0x%llx", (unsigned long long)ip);
-	for (size_t i = len; i > 0; i--) {
-		if (base[i - 1] == '/') {
-			base += i;
-			len -= i;
-			break;
-		}
-	}
-	return strpool_addf(&n->pool, "%.*s+0x%llx", (int)CC_MIN(len, 200), base,
-			    (unsigned long long)f->module_off);
-}
-
-static struct engine_frame frame_of(const struct labels *n, uint32_t tgid, uint64_t ip)
-{
-	struct engine_frame f = { 0 };
-
-	f.named = engine_frame(n->e, tgid, ip, &f);
-	return f;
-}
-
-/* The @i-th line of a frame's name: code that was inlined has one before the function it is in.
- * Returns false beyond the last, which is what *ret is then; an unnamed frame has one. */
-static bool frame_line(const struct engine_frame *f, uint32_t i, struct engine_frame *ret)
-{
-	const char *text = f->text, *module = f->module, *nl;
-	size_t text_len = f->text_len, module_len = f->module_len;
-
-	*ret = *f;
-	for (;; i--) {
-		nl = text_len ? memchr(text, '\n', text_len) : NULL;
-		ret->text = text;
-		ret->text_len = nl ? (size_t)(nl - text) : text_len;
-		text_len -= ret->text_len + (nl != NULL);
-		text = nl ? nl + 1 : text;
-		const char *end = module_len ? memchr(module, '\n', module_len) : NULL;
-
-		ret->module = module;
-		ret->module_len = end ? (size_t)(end - module) : module_len;
-		module_len -= ret->module_len + (end != NULL);
-		module = end ? end + 1 : module;
-		if (!i || !nl)
-			return !i;
-	}
-}
-
-static cc_str find_site(struct labels *n, uint64_t ustack)
-{
-	struct engine_stack st;
-	uint32_t pick = 0;
-
-	if (!engine_stack(n->e, ustack, &st) || !st.cnt || st.flags & CC_ST_KERNEL)
-		return 0;
-	while (pick < st.cnt) {
-		struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]), last;
-
-		for (uint32_t i = 0; frame_line(&f, i, &last);)
-			i++;
-		if (!f.module || (!plumbing_module(f.module, f.module_len) &&
-				  !plumbing_function(last.text, last.text_len)))
-			break;
-		pick++;
-	}
-	if (pick == st.cnt) /* nothing but plumbing */
-		pick = 0;
-	struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]), line;
-
-	/* the function that is there, as a symbol table has it: what was inlined is on the stack */
-	for (uint32_t i = 0; frame_line(&f, i, &line);)
-		i++;
-	return frame_text(n, &line, st.ip[pick]);
-}
-
-cc_str labels_site(struct labels *n, uint64_t ustack)
-{
-	uint32_t kept = map_get(&n->sites, ustack);
-
-	if (kept || !ustack)
-		return kept ? kept - 1 : 0;
-	return keep(n, &n->sites, ustack, find_site(n, ustack));
-}
-
-cc_str labels_resource(struct labels *n, uint32_t resource)
-{
-	uint32_t kept = map_get(&n->resources, resource);
-	char text[STRPOOL_TEXT_MAX];
-
-	if (kept || !resource)
-		return kept ? kept - 1 : 0;
-	size_t len = engine_resource_name(n->e, resource, text, sizeof(text));
-
-	return keep(n, &n->resources, resource,
-		    strpool_add(&n->pool, text, CC_MIN(len, sizeof(text) - 1)));
-}
-
-/* ---- stacks ---- */
-
-static uint32_t add_stack(struct labels *n, const struct engine_stack *st)
-{
-	uint32_t first = n->frames.cnt;
-
-	for (uint32_t i = 0; i < st->cnt && n->frames.cnt - first < CC_STACK_MAX; i++) {
-		struct engine_frame f = frame_of(n, st->tgid, st->ip[i]), line;
-
-		for (uint32_t j = 0; frame_line(&f, j, &line); j++) {
-			cc_str module = strpool_add(&n->pool, line.module, line.module_len);
-
-			if (!module && st->flags & CC_ST_KERNEL)
-				module = strpool_add(&n->pool, "[k]", 3);
-			if (vec_reserve(&n->mem, &n->frames, n->frames.cnt + 1)) {
-				n->err = -ENOMEM;
-				return 0;
-			}
-			n->frames.p[n->frames.cnt++] =
-				(struct snap_frame){ frame_text(n, &line, st->ip[i]), module,
-						     st->ip[i] };
-		}
-	}
-	if (vec_reserve(&n->mem, &n->stacks, n->stacks.cnt + 1)) {
-		n->err = -ENOMEM;
-		return 0;
-	}
-	n->stacks.p[n->stacks.cnt++] =
-		(struct snap_stack){ first, n->frames.cnt - first, st->flags };
-	return n->stacks.cnt;
-}
-
-uint32_t labels_stack(struct labels *n, uint64_t key)
-{
-	uint32_t kept = map_get(&n->stack_idx, key);
-	struct engine_stack st;
-
-	if (kept || !key)
-		return kept ? kept - 1 : 0;
-	return keep(n, &n->stack_idx, key, engine_stack(n->e, key, &st) ? add_stack(n, &st) : 0);
+	return labels_keep(n, &n->kinds, key,
+			   conn.local_port
+				   ? strpool_addf(&n->pool, "%.60s:%u", name, conn.local_port)
+				   : strpool_addf(&n->pool, "%.60s", name));
 }
 
 /* ---- for aggregate.h ---- */

@@ -224,12 +224,14 @@ int names_module(struct names *n, const struct cc_rec_module *r)
 		.file_off = r->file_off,
 		.tgid = r->tgid,
 		.len = (uint32_t)strnlen(r->path, r->path_len),
+		.build_id_len = (uint8_t)CC_MIN(r->build_id_len, sizeof(r->build_id)),
 	};
 	uint32_t i = module_pos(n, r->tgid, r->start);
 	int err;
 
 	if (r->start >= r->end)
 		return -EINVAL;
+	memcpy(m.build_id, r->build_id, sizeof(m.build_id));
 	if (is_full(n, r->h.size))
 		return 0;
 	err = vec_reserve(n->mem, &n->modules, n->modules.cnt + 1);
@@ -247,6 +249,24 @@ int names_module(struct names *n, const struct cc_rec_module *r)
 	return 0;
 }
 
+bool names_get_mapping(const struct names *n, uint32_t i, struct engine_mapping *ret)
+{
+	if (!i || i > n->modules.cnt)
+		return false;
+	const struct name_module *m = &n->modules.p[i - 1];
+
+	*ret = (struct engine_mapping){
+		.start = m->start,
+		.end = m->end,
+		.file_off = m->file_off,
+		.path = n->text.p + m->off,
+		.path_len = m->len,
+		.build_id = m->build_id,
+		.build_id_len = m->build_id_len,
+	};
+	return true;
+}
+
 bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct engine_frame *ret)
 {
 	const struct name_text *t = find_text(n, CC_NAME_FRAME, ip, 0, tgid);
@@ -262,6 +282,7 @@ bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct e
 			ret->module = slash ? slash + 1 : path;
 			ret->module_len = strlen(ret->module);
 			ret->module_off = ip - m->start + m->file_off;
+			ret->mapping = i;
 		}
 	}
 	if (!t)

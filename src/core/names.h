@@ -25,6 +25,7 @@ struct name_module {
 	uint64_t start, end, file_off;
 	uint32_t tgid;
 	uint32_t off, len; /* path in text, NUL-terminated */
+	uint8_t build_id[24], build_id_len;
 };
 
 struct name_target {
@@ -57,6 +58,7 @@ CC_NODISCARD int names_module(struct names *n, const struct cc_rec_module *r);
 CC_NODISCARD int names_target(struct names *n, const struct cc_rec_target *r);
 
 bool names_get_stack(const struct names *n, uint64_t key, struct engine_stack *ret);
+bool names_get_mapping(const struct names *n, uint32_t i, struct engine_mapping *ret);
 bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct engine_frame *ret);
 
 /* Writes the text of what it names, without the module after it; returns its length, 0: none is

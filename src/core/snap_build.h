@@ -39,6 +39,9 @@ CC_NODISCARD int snap_rows(struct snap_build *b);
 /* threads[]. */
 CC_NODISCARD int snap_threads(struct snap_build *b);
 
+/* lines[] and states[], after snap_rows(). */
+CC_NODISCARD int snap_lines(struct snap_build *b);
+
 /* outside[]. */
 CC_NODISCARD int snap_outside(struct snap_build *b);
 

@@ -11,6 +11,14 @@ const char *snap_ended_name(unsigned int ended)
 	return ended < CC_ENDED_CNT ? names[ended] : "";
 }
 
+const char *snap_state_name(unsigned int state)
+{
+	static const char *const names[] = { [CC_RQS_DONE] = "done",
+					     [CC_RQS_IN_FLIGHT] = "in_flight",
+					     [CC_RQS_RESUMED] = "resumed" };
+	return state < ARRAY_SIZE(names) ? names[state] : "";
+}
+
 const char *snap_waker_name(unsigned int waker_kind)
 {
 #define X(id, name) name,

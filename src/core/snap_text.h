@@ -19,6 +19,7 @@ struct snap_text snap_waker_text(const struct snapshot *s, const struct snap_pie
 
 /* Take any number: "" beyond their tables. */
 const char *snap_ended_name(unsigned int ended);      /* enum cc_ended: "wake" "timeout" "" */
+const char *snap_state_name(unsigned int state);      /* enum cc_req_state: "done" "in_flight" */
 const char *snap_waker_name(unsigned int waker_kind); /* enum cc_waker: "task" "softirq" "" */
 
 #endif

@@ -19,6 +19,9 @@ void snapshot_free(struct snapshot *s)
 	free((void *)s->pieces);
 	free((void *)s->stacks);
 	free((void *)s->frames);
+	free((void *)s->mappings);
+	free((void *)s->lines);
+	free((void *)s->states);
 	free((void *)s->waits);
 	free((void *)s->blame);
 	free((void *)s->slow);
@@ -259,7 +262,7 @@ static int build(struct snap_build *b)
 	if ((err = show_targets(b)) || (err = show_notes(b)) || (err = snap_collect(b)) ||
 	    (err = snap_ports(b)) || (err = snap_rows(b)) || (err = show_waits(b)) ||
 	    (err = show_slow(b, &slow)) || (err = snap_threads(b)) || (err = snap_outside(b)) ||
-	    (err = show_losses(b)))
+	    (err = show_losses(b)) || (err = snap_lines(b)))
 		return err;
 	b->s->pieces = take_ptr(b->pieces.p);
 	b->s->piece_cnt = b->pieces.cnt;
@@ -267,6 +270,8 @@ static int build(struct snap_build *b)
 	b->s->stack_cnt = n->stacks.cnt;
 	b->s->frames = take_ptr(n->frames.p);
 	b->s->frame_cnt = n->frames.cnt;
+	b->s->mappings = take_ptr(n->mappings.p);
+	b->s->mapping_cnt = n->mappings.cnt;
 	show_verdicts(b, &slow);
 	err = labels_err(n);
 	if (err)

@@ -46,6 +46,7 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 	int32_t tz_off_s;    /* the user's zone: local time - UTC, for at= in the filter */
 	uint32_t max_pieces; /* of all rows together; 0: 65536 */
 	bool by_port;        /* ports[] too: one slow request of each is among the rows */
+	bool lines;          /* lines[] and states[] too, of the time of the rows */
 };
 
 struct snap_task {
@@ -62,6 +63,13 @@ struct snap_frame {
 	cc_str text;   /* "cart_add+0x41" or "app+0x1234" */
 	cc_str module; /* "libc.so.6", "app cart.c:88", "[k]" */
 	uint64_t ip;
+	uint32_t mapping; /* 1 + index in mappings[]; 0: none */
+	bool inlined;     /* into the frame after it, which has the same ip */
+};
+struct snap_mapping { /* a file as it was mapped */
+	uint64_t start, end, file_off;
+	cc_str path;
+	cc_str build_id; /* hex; "" not known */
 };
 
 /* A piece, with everything a reader needs already looked up. */
@@ -158,6 +166,18 @@ struct snap_thread { /* or a goroutine */
 	uint8_t strip[60]; /* index in WAIT_GROUPS + 1 of what filled most of that slice; 0 none */
 };
 
+struct snap_state { /* what a task was in, with cc_query.lines */
+	cc_ns start, end;
+	uint8_t cls;            /* WAIT_CPU, WAIT_RUNQ, a wait's; WAIT_UNKNOWN: lost */
+	uint8_t waker_kind;     /* enum cc_waker: of a wait that ended at its end */
+	bool open;              /* not over at the end of what is shown */
+	struct snap_task waker; /* kind TASK and KTHREAD */
+};
+struct snap_line { /* a traced task's time; gaps are not known */
+	struct snap_task task;
+	uint32_t first_state, state_cnt; /* in states[], by time */
+};
+
 struct snapshot {
 	cc_ns now_ns, window_ns; /* window actually covered: [now - window, now) */
 	cc_ns first_ns, last_ns; /* of the stream */
@@ -189,6 +209,11 @@ struct snapshot {
 	uint32_t stack_cnt, frame_cnt;
 	const struct snap_stack *stacks;
 	const struct snap_frame *frames;
+	uint32_t mapping_cnt; /* of those in which frames lie */
+	const struct snap_mapping *mappings;
+	uint32_t line_cnt, state_cnt; /* with cc_query.lines */
+	const struct snap_line *lines;
+	const struct snap_state *states;
 	uint32_t wait_cnt, blame_cnt, slow_cnt, thread_cnt, port_cnt, loss_cnt, outside_cnt;
 	const struct snap_wait *waits;
 	const struct snap_blame *blame;

@@ -24,7 +24,7 @@ bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_
 	       w->out.cnt < w->nested_max;
 }
 
-static enum cc_waker waker_kind(const struct episode *ep, const struct side *s)
+enum cc_waker walk_waker_kind(const struct episode *ep, const struct side *s)
 {
 	if (s && s->flags & CC_EX_TIMEOUT)
 		return CC_WAKER_TIMER;
@@ -100,7 +100,7 @@ static void describe(struct walk *w, struct wait *x)
 		p->evidence |= CC_EV_BIT(WAKER_NONE);
 		return;
 	}
-	p->waker_kind = (uint8_t)waker_kind(ep, s);
+	p->waker_kind = (uint8_t)walk_waker_kind(ep, s);
 	if (ep_task_wake(ep)) {
 		p->waker_tid = ep->waker_tid;
 		p->waker_tgid = ep->waker_tgid;

@@ -28,11 +28,29 @@ static uint32_t name_len(const char *text, const char *module)
 	return (uint32_t)len;
 }
 
-static void add_frame(struct flame *f, const char *text, const char *module)
+static void put_frame(struct flame *f, struct flame_frame x)
 {
 	if (f->sample.cnt < FLAME_FRAMES)
-		f->sample.frames[f->sample.cnt++] =
-			(struct flame_frame){ text, name_len(text, module), module };
+		f->sample.frames[f->sample.cnt++] = x;
+}
+
+static void add_text(struct flame *f, const char *text)
+{
+	put_frame(f, (struct flame_frame){
+			     .text = text, .len = (uint32_t)strlen(text), .module = "" });
+}
+
+void flame_frame_of(const struct snapshot *s, const struct snap_frame *x, struct flame_frame *ret)
+{
+	const char *text = snapshot_str(s, x->text), *module = snapshot_str(s, x->module);
+	bool mapped = x->mapping && x->mapping <= s->mapping_cnt;
+
+	*ret = (struct flame_frame){ .text = text,
+				     .len = name_len(text, module),
+				     .module = module,
+				     .ip = x->ip,
+				     .mapping = mapped ? &s->mappings[x->mapping - 1] : NULL,
+				     .inlined = x->inlined };
 }
 
 static char *next_text(struct flame *f)
@@ -51,9 +69,10 @@ static void add_stack(struct flame *f, uint32_t stack)
 	const struct snap_stack *st = &s->stacks[stack - 1];
 
 	for (uint32_t i = 0; i < st->cnt && st->first + i < s->frame_cnt; i++) {
-		const struct snap_frame *x = &s->frames[st->first + i];
+		struct flame_frame x;
 
-		add_frame(f, snapshot_str(s, x->text), snapshot_str(s, x->module));
+		flame_frame_of(s, &s->frames[st->first + i], &x);
+		put_frame(f, x);
 	}
 }
 
@@ -64,7 +83,7 @@ static void add_piece(struct flame *f, const struct snap_piece *p)
 		char *text = next_text(f);
 
 		snprintf(text, FLAME_TEXT, "[%s]", wait_class_name(p->p.cls));
-		add_frame(f, text, "");
+		add_text(f, text);
 	}
 	add_stack(f, p->kstack);
 	add_stack(f, p->stack);
@@ -78,7 +97,7 @@ static void add_marker(struct flame *f, const struct snap_piece *outer,
 
 	snprintf(text, FLAME_TEXT, "[%s: waits for %s]", wait_class_name(outer->p.cls),
 		 snap_task_text(f->s, &inner->task).s);
-	add_frame(f, text, "");
+	add_text(f, text);
 }
 
 static void make_sample(struct flame *f, const struct snap_piece *all, const struct leaf_iter *it)
@@ -98,7 +117,7 @@ static void make_sample(struct flame *f, const struct snap_piece *all, const str
 	}
 	root = next_text(f);
 	snprintf(root, FLAME_TEXT, "%s", snap_task_text(f->s, &all[it->top].task).s);
-	add_frame(f, root, "");
+	add_text(f, root);
 }
 
 static int each_of_request(struct flame *f, const struct snap_request *r, flame_fn *fn, void *ctx)

@@ -19,6 +19,9 @@ struct flame_frame {
 	const char *text;   /* a function, or "[...]"; not NUL-terminated: see len */
 	uint32_t len;       /* of text without "+0x..": readers of profiles merge by function */
 	const char *module; /* "" none */
+	uint64_t ip;        /* 0: a "[...]" */
+	const struct snap_mapping *mapping; /* NULL: none */
+	bool inlined;                       /* into the frame after it, at the same ip */
 };
 
 struct flame_sample {
@@ -29,6 +32,9 @@ struct flame_sample {
 	const struct snap_piece *piece;
 	const struct snap_request *request;
 };
+
+/* A frame as it stands in samples. */
+void flame_frame_of(const struct snapshot *s, const struct snap_frame *x, struct flame_frame *ret);
 
 typedef int flame_fn(void *ctx, const struct flame_sample *sample); /* < 0 ends it */
 

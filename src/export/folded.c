@@ -8,6 +8,7 @@
 
 #include "flame.h"
 #include "mem.h"
+#include "snap_text.h"
 
 struct line {
 	char *stack;
@@ -15,18 +16,49 @@ struct line {
 };
 
 struct folded {
+	const struct snapshot *s;
+	bool wakers;
 	struct mem mem;
 	VEC(struct line) lines;
 };
 
 /* A ';' in a name would be a frame of its own. */
-static void put_frame(FILE *f, const struct flame_frame *x)
+static void put_text(FILE *f, const char *text, size_t len)
 {
-	for (uint32_t i = 0; i < x->len; i++)
-		fputc(x->text[i] == ';' ? ':' : x->text[i], f);
+	for (size_t i = 0; i < len; i++)
+		fputc(text[i] == ';' ? ':' : text[i], f);
 }
 
-static char *stack_of(const struct flame_sample *x)
+static void put_waker_stack(FILE *f, const struct snapshot *s, uint32_t stack)
+{
+	if (!stack || stack > s->stack_cnt)
+		return;
+	const struct snap_stack *st = &s->stacks[stack - 1];
+
+	for (uint32_t i = 0; i < st->cnt && st->first + i < s->frame_cnt; i++) {
+		struct flame_frame x;
+
+		flame_frame_of(s, &s->frames[st->first + i], &x);
+		fputc(';', f);
+		put_text(f, x.text, x.len);
+	}
+}
+
+/* Upside down, so that what gave the wake stands next to what it woke. */
+static void put_waker(FILE *f, const struct snapshot *s, const struct snap_piece *p)
+{
+	if (!*snap_waker_name(p->p.waker_kind))
+		return;
+	const struct snap_text task = snap_waker_text(s, p);
+
+	fputs(";--", f);
+	put_waker_stack(f, s, p->waker_kstack);
+	put_waker_stack(f, s, p->waker_stack);
+	fputc(';', f);
+	put_text(f, task.s, strlen(task.s));
+}
+
+static char *stack_of(const struct folded *all, const struct flame_sample *x)
 {
 	char *text = NULL;
 	size_t len;
@@ -35,10 +67,12 @@ static char *stack_of(const struct flame_sample *x)
 	if (!f)
 		return NULL;
 	for (uint32_t i = x->cnt; i-- > 0;) {
-		put_frame(f, &x->frames[i]);
+		put_text(f, x->frames[i].text, x->frames[i].len);
 		fputc(';', f);
 	}
 	fprintf(f, "[%s]", wait_class_name(x->cls));
+	if (all->wakers)
+		put_waker(f, all->s, x->piece);
 	if (fclose(f)) {
 		free(text);
 		return NULL;
@@ -49,7 +83,7 @@ static char *stack_of(const struct flame_sample *x)
 static int add(void *ctx, const struct flame_sample *x)
 {
 	struct folded *f = ctx;
-	char *stack = vec_reserve(&f->mem, &f->lines, f->lines.cnt + 1) ? NULL : stack_of(x);
+	char *stack = vec_reserve(&f->mem, &f->lines, f->lines.cnt + 1) ? NULL : stack_of(f, x);
 
 	if (!stack)
 		return -ENOMEM;
@@ -78,9 +112,9 @@ static void write_lines(const struct folded *f, FILE *out)
 	}
 }
 
-int folded_write(const struct snapshot *s, FILE *out)
+static int write_all(const struct snapshot *s, bool wakers, FILE *out)
 {
-	struct folded f = { 0 };
+	struct folded f = { .s = s, .wakers = wakers };
 	int err = flame_each(s, add, &f);
 
 	if (!err && f.lines.cnt) {
@@ -92,3 +126,6 @@ int folded_write(const struct snapshot *s, FILE *out)
 	vec_done(&f.mem, &f.lines);
 	return err ? err : ferror(out) ? -EIO : 0;
 }
+
+int folded_write(const struct snapshot *s, FILE *out) { return write_all(s, false, out); }
+int folded_wakers_write(const struct snapshot *s, FILE *out) { return write_all(s, true, out); }

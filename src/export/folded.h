@@ -10,5 +10,8 @@
 
 /* Returns 0, -ENOMEM, or -EIO when @out has an error. */
 CC_NODISCARD int folded_write(const struct snapshot *s, FILE *out);
+/* With who ended the wait beneath it, its stack upside down: "...;[lock];--;inner;...;outer;waker".
+ */
+CC_NODISCARD int folded_wakers_write(const struct snapshot *s, FILE *out);
 
 #endif

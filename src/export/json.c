@@ -8,9 +8,6 @@
 #include "json_write.h"
 #include "snap_text.h"
 
-static const char *const state_names[] = {
-	[CC_RQS_DONE] = "done", [CC_RQS_IN_FLIGHT] = "in_flight", [CC_RQS_RESUMED] = "resumed"
-};
 /* CC_RQ_* by bit */
 static const char *const flag_names[] = { "resumed",    "stream",     "no_reply", "unsolicited",
 					  "acceptq",    "late",       "setup",    "busy",
@@ -157,7 +154,7 @@ static void put_request(struct json *j, const struct snapshot *s, const struct s
 {
 	json_open(j, NULL, '{');
 	put_str(j, "id", s, r->id_text);
-	json_str(j, "state", state_names[r->state]);
+	json_str(j, "state", snap_state_name(r->state));
 	put_str(j, "peer", s, r->peer);
 	json_u64(j, "local_port", r->rec.local_port);
 	put_task(j, "task", s, &r->task);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pprof: a gzipped profile.proto of the requests of a snapshot, for `go tool pprof` and everything
- * that reads it. Sample types critical_wait/nanoseconds and waits/count; labels class and thread.
- *
- * The few messages are written by hand: protobuf-c would need its compiler and a .proto at build
- * time for what are two rules (varint, length) and six messages.
+ * that reads it. Sample types critical_wait/nanoseconds and waits/count; labels request, class,
+ * confidence (H, M, L) and task.
  */
 #ifndef CC_PPROF_H
 #define CC_PPROF_H

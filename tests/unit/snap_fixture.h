@@ -85,8 +85,9 @@ static inline void fixture_stacks(struct snap_fixture *f)
 	};
 
 	for (int i = 0; i < 6; i++)
-		f->frames[i] = (struct snap_frame){ fx(f, names[i][0]), fx(f, names[i][1]),
-						    0x1000u + (unsigned int)i };
+		f->frames[i] = (struct snap_frame){ .text = fx(f, names[i][0]),
+						    .module = fx(f, names[i][1]),
+						    .ip = 0x1000u + (unsigned int)i };
 	for (unsigned int i = 0; i < 3; i++)
 		f->stacks[i] = (struct snap_stack){ 2 * i, 2, CC_ST_COMPLETE };
 }

@@ -183,7 +183,7 @@ Test(pprof, reads_back)
 				label_cnt++;
 			}
 		}
-		cr_expect_eq(label_cnt, 2);
+		cr_expect_eq(label_cnt, 4);
 		if (values[0] == 123000000)
 			cr_expect_str_eq(strings[names[first_location]], "io_schedule");
 		if (values[0] == 8200000)
