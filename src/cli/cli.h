@@ -64,7 +64,7 @@ struct cli_opts {
 	uint64_t memory, ring_bytes, snap_bytes;
 	const char *request, *filter, *format, *from, *to;
 	uint32_t top_n, min_confidence;
-	const char *pprof, *folded, *folded_wakers, *csv, *csv_requests, *json_file;
+	const char *pprof, *folded, *folded_wakers, *perfetto, *csv, *csv_requests, *json_file;
 	cc_ns ring, trigger; /* record: 0: the whole stream */
 	uint64_t max_size;   /* bytes; 0: no bound */
 	bool no_symbols;

@@ -18,6 +18,7 @@ static const struct {
 	{ offsetof(struct cli_opts, pprof), FORMAT_PPROF },
 	{ offsetof(struct cli_opts, folded), FORMAT_FOLDED },
 	{ offsetof(struct cli_opts, folded_wakers), FORMAT_FOLDED_WAKERS },
+	{ offsetof(struct cli_opts, perfetto), FORMAT_PERFETTO },
 	{ offsetof(struct cli_opts, csv), FORMAT_CSV },
 	{ offsetof(struct cli_opts, csv_requests), FORMAT_CSV_REQUESTS },
 	{ offsetof(struct cli_opts, json_file), FORMAT_JSON },

@@ -111,7 +111,8 @@ enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top, struct sn
 	struct cc_query q = { .group = GROUP_SITE,
 			      .all_in_flight = true,
 			      .max_rows = top ? top : UINT32_MAX,
-			      .max_pieces = UINT32_MAX };
+			      .max_pieces = UINT32_MAX,
+			      .lines = o->perfetto != NULL };
 	struct engine_opts eo = { 0 };
 	struct filter *f = NULL;
 	struct cc_source *src;

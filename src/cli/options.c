@@ -102,6 +102,7 @@
 	X(str, folded, NULL, 0, "FILE", C(EXPORT), "write folded stacks")                          \
 	X(str, folded_wakers, NULL, 0, "FILE", C(EXPORT),                                          \
 	  "write folded stacks with those of wakers beneath, upside down")                         \
+	X(str, perfetto, NULL, 0, "FILE", C(EXPORT), "write a trace for ui.perfetto.dev")          \
 	X(str, csv, NULL, 0, "FILE", C(EXPORT), "write the pieces of the paths as CSV")            \
 	X(str, csv_requests, NULL, 0, "FILE", C(EXPORT), "write the requests as CSV")              \
 	X(str, json_file, NULL, 0, "FILE", C(EXPORT),                                              \

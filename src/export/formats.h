@@ -12,6 +12,7 @@
 	X(PPROF, "pb.gz", "pprof")                                    \
 	X(FOLDED, "folded", "folded stacks")                          \
 	X(FOLDED_WAKERS, "wakers.folded", "folded stacks and wakers") \
+	X(PERFETTO, "perfetto-trace", "Perfetto")                     \
 	X(CSV, "csv", "CSV of pieces")                                \
 	X(CSV_REQUESTS, "requests.csv", "CSV of requests")            \
 	X(JSON, "json", "JSON")                                       \

@@ -46,7 +46,7 @@ def export(option, *more, trace=DEMO):
 
 
 def analyze(*more, trace=DEMO):
-    return json.loads(run("analyze", trace, "--format", "json", "--top", "0", *more).stdout)
+    return json.loads(run("analyze", trace, "--format", "json", *(more or ("--top", "0"))).stdout)
 
 
 def tmpdir():
