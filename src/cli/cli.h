@@ -18,7 +18,7 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_CANNOT_TRACE = 3 
 	X(IMPORT, import, "FILE",                                                             \
 	  "turn text of perf script, ftrace, trace-cmd or systrace into a recording")         \
 	X(EXPORT, export, "FILE",                                                             \
-	  "turn a recording into files of other tools: pprof, folded stacks, CSV")            \
+	  "turn a recording into files of other tools: pprof, Perfetto, OTLP, ...")            \
 	X(ENV, env, "", "what this kernel and user can do, and how to fix what is missing")   \
 	X(PROBE_STATS, probe_stats, "", "run count and cost of every kernel program")         \
 	X(GO_SMOKE, go_smoke, "",                                                             \
@@ -64,7 +64,8 @@ struct cli_opts {
 	uint64_t memory, ring_bytes, snap_bytes;
 	const char *request, *filter, *format, *from, *to;
 	uint32_t top_n, min_confidence;
-	const char *pprof, *folded, *folded_wakers, *perfetto, *csv, *csv_requests, *json_file;
+	const char *pprof, *folded, *folded_wakers, *perfetto, *otlp, *otlp_profiles, *csv,
+		*csv_requests, *json_file;
 	cc_ns ring, trigger; /* record: 0: the whole stream */
 	uint64_t max_size;   /* bytes; 0: no bound */
 	bool no_symbols;

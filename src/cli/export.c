@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "formats.h"
 #include "offline.h"
+#include "otlp_send.h"
 #include "out_file.h"
 
 /* Which option takes the file of which format. */
@@ -19,6 +20,8 @@ static const struct {
 	{ offsetof(struct cli_opts, folded), FORMAT_FOLDED },
 	{ offsetof(struct cli_opts, folded_wakers), FORMAT_FOLDED_WAKERS },
 	{ offsetof(struct cli_opts, perfetto), FORMAT_PERFETTO },
+	{ offsetof(struct cli_opts, otlp), FORMAT_OTLP },
+	{ offsetof(struct cli_opts, otlp_profiles), FORMAT_OTLP_PROFILES },
 	{ offsetof(struct cli_opts, csv), FORMAT_CSV },
 	{ offsetof(struct cli_opts, csv_requests), FORMAT_CSV_REQUESTS },
 	{ offsetof(struct cli_opts, json_file), FORMAT_JSON },
@@ -28,6 +31,8 @@ static const char *path_of(const struct cli_opts *o, size_t i)
 {
 	return *(const char *const *)((const char *)o + outputs[i].field);
 }
+
+static bool is_otlp(enum export_format f) { return f == FORMAT_OTLP || f == FORMAT_OTLP_PROFILES; }
 
 static enum cli_exit write_file(const struct snapshot *s, enum export_format format,
 				const char *path)
@@ -43,10 +48,17 @@ static enum cli_exit write_file(const struct snapshot *s, enum export_format for
 static enum cli_exit write_out(const struct snapshot *s, enum export_format format,
 			       const char *path)
 {
+	if (is_otlp(format) && otlp_is_url(path))
+		return otlp_send(s, format, path);
 	if (strcmp(path, "-") != 0)
 		return write_file(s, format, path);
-	if (format_write(format, s, stdout) == -ENOMEM)
+	errno = 0;
+	int err = format_write(format, s, stdout);
+
+	if (err == -ENOMEM)
 		return cli_fail(CLI_FAILED, "out of memory");
+	if (err && errno && errno != EPIPE) /* of a write before the last: no longer known below */
+		return cli_fail(CLI_FAILED, "cannot write to stdout: %s", strerror(errno));
 	return cli_finish_stdout(CLI_OK);
 }
 

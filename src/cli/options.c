@@ -103,6 +103,11 @@
 	X(str, folded_wakers, NULL, 0, "FILE", C(EXPORT),                                          \
 	  "write folded stacks with those of wakers beneath, upside down")                         \
 	X(str, perfetto, NULL, 0, "FILE", C(EXPORT), "write a trace for ui.perfetto.dev")          \
+	X(str, otlp, NULL, 0, "URL", C(EXPORT),                                                    \
+	  "send a trace for each request to an OpenTelemetry collector, as http://host:4318; or "  \
+	  "write a file")                                                                          \
+	X(str, otlp_profiles, NULL, 0, "URL", C(EXPORT),                                           \
+	  "send the stacks as OTLP profiles (in development)")                                     \
 	X(str, csv, NULL, 0, "FILE", C(EXPORT), "write the pieces of the paths as CSV")            \
 	X(str, csv_requests, NULL, 0, "FILE", C(EXPORT), "write the requests as CSV")              \
 	X(str, json_file, NULL, 0, "FILE", C(EXPORT),                                              \
@@ -269,7 +274,6 @@ static void option_name(const struct opt *o, char buf[32])
 						  { "cgroups", "cgroup" },
 						  { "units", "unit" },
 						  { "top_n", "top" },
-						  { "json_file", "json" },
 						  { "iterations", "iterations" },
 						  { "min_confidence", "min-confidence" } };
 	const char *s = o->field;

@@ -54,6 +54,7 @@ int out_file_open(struct out_file *o, const char *path)
 		close(fd);
 		return -ENOMEM;
 	}
+	errno = 0; /* what the writer leaves there tells why it failed */
 	return 0;
 }
 
@@ -70,6 +71,8 @@ static int give_name(const struct out_file *o)
 
 int out_file_close(struct out_file *o, int err)
 {
+	if (err == -EIO && errno)
+		err = -errno;
 	errno = 0;
 	if (fflush(o->f) && (!err || err == -EIO))
 		err = errno ? -errno : -EIO;

@@ -5,6 +5,7 @@
 #include "folded.h"
 #include "json.h"
 #include "markdown.h"
+#include "otlp.h"
 #include "perfetto.h"
 #include "pprof.h"
 
@@ -22,6 +23,8 @@ static int (*const writers[])(const struct snapshot *s, FILE *out) = {
 	[FORMAT_FOLDED] = folded_write,
 	[FORMAT_FOLDED_WAKERS] = folded_wakers_write,
 	[FORMAT_PERFETTO] = perfetto_write,
+	[FORMAT_OTLP] = otlp_write,
+	[FORMAT_OTLP_PROFILES] = otlp_profiles_write,
 	[FORMAT_CSV] = csv_write,
 	[FORMAT_CSV_REQUESTS] = csv_requests_write,
 	[FORMAT_JSON] = json_snapshot_line,

@@ -13,6 +13,8 @@
 	X(FOLDED, "folded", "folded stacks")                          \
 	X(FOLDED_WAKERS, "wakers.folded", "folded stacks and wakers") \
 	X(PERFETTO, "perfetto-trace", "Perfetto")                     \
+	X(OTLP, "otlp.jsonl", "OTLP traces")                          \
+	X(OTLP_PROFILES, "otlp-profiles.jsonl", "OTLP profiles")      \
 	X(CSV, "csv", "CSV of pieces")                                \
 	X(CSV_REQUESTS, "requests.csv", "CSV of requests")            \
 	X(JSON, "json", "JSON")                                       \

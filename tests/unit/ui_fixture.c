@@ -45,9 +45,9 @@ static uint32_t add_stack(struct build *b, uint32_t flags, const struct frame_ro
 {
 	b->stack[b->stack_cnt] = (struct snap_stack){ b->frame_cnt, cnt, flags };
 	for (uint32_t i = 0; i < cnt; i++)
-		b->frame[b->frame_cnt++] =
-			(struct snap_frame){ str(b, rows[i].text), str(b, rows[i].module),
-					     0x400000 + i * 16 };
+		b->frame[b->frame_cnt++] = (struct snap_frame){ .text = str(b, rows[i].text),
+								.module = str(b, rows[i].module),
+								.ip = 0x400000 + i * 16 };
 	return ++b->stack_cnt;
 }
 
