@@ -18,7 +18,7 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_CANNOT_TRACE = 3 
 	X(IMPORT, import, "FILE",                                                             \
 	  "turn text of perf script, ftrace, trace-cmd or systrace into a recording")         \
 	X(EXPORT, export, "FILE",                                                             \
-	  "turn a recording into files of other tools: pprof, Perfetto, OTLP, ...")            \
+	  "turn a recording into files of other tools: pprof, Perfetto, OTLP, ...")           \
 	X(ENV, env, "", "what this kernel and user can do, and how to fix what is missing")   \
 	X(PROBE_STATS, probe_stats, "", "run count and cost of every kernel program")         \
 	X(GO_SMOKE, go_smoke, "",                                                             \
