@@ -110,9 +110,13 @@ static __always_inline void open_fill(struct cc_rec_open_task *r, struct task_st
 	BPF_CORE_READ_INTO(&r->comm, p, comm);
 	if (!off) {
 		r->last_in = st->in;
+		r->h.ts = r->last_in > now ? r->last_in : now;
 		return;
 	}
 	r->out = st->out;
+	/* on another CPU it goes on meanwhile: what is told is of now or before */
+	now = r->out > now ? r->out : now;
+	r->h.ts = r->wake > now ? r->wake : now;
 	r->key = st->key;
 	r->h.aux = (__u16)st->nr;
 	open_details(r, p, st);

@@ -64,7 +64,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(HOLDER_CUT, 95, "holder known by the wake that released the lock")                 \
 	X(HOLDER_OWNER, 98, "holder confirmed by the lock's owner word")                     \
 	X(HOLDER_CONFLICT, 0, "owner word and releasing wake name different tasks")          \
-	X(HANDOFF_LOCK, 75, "the woken waiter had the lock before it ran")                   \
+	X(HANDOFF_LOCK, 75, "the lock was passed to this waiter, which did not run yet")     \
 	X(INFERRED, 60, "work handed over: inferred from who woke whom")                     \
 	X(QUEUE_INFERRED, 60, "no hand-over seen: it lay queued until its thread was free")  \
 	X(SLICES, 75, "a wait that timed out and began anew, until this one ended it")       \
