@@ -37,6 +37,7 @@ static int picture(const struct save_job *j, struct collect *c, const struct cc_
 	q.by_port = false;
 	q.max_rows = SAVE_ROWS;
 	q.max_pieces = UINT32_MAX;
+	q.lines = j->what.form == TUI_SAVE_PERFETTO;
 	if (j->what.what != TUI_SAVE_FILTERED)
 		q.filter = NULL;
 	if (j->what.what == TUI_SAVE_REQUEST)
@@ -52,7 +53,32 @@ static void base_name(char *buf, size_t cap)
 	strftime(buf, cap, "criticast-%Y%m%d-%H%M%S", &tm);
 }
 
-void save_run(struct save_job *j, struct collect *c, const struct cc_query *view)
+/* The forms that are one file. */
+static const enum export_format formats[TUI_SAVE_FORM_CNT] = {
+	[TUI_SAVE_PERFETTO] = FORMAT_PERFETTO, [TUI_SAVE_FOLDED] = FORMAT_FOLDED,
+	[TUI_SAVE_OTLP] = FORMAT_OTLP,         [TUI_SAVE_CSV] = FORMAT_CSV,
+	[TUI_SAVE_JSON] = FORMAT_JSON,
+};
+
+static void save_one(struct save_job *j, struct collect *c, const struct cc_query *view)
+{
+	enum export_format format = formats[j->what.form];
+	char base[64], path[96];
+	struct snapshot *s;
+	base_name(base, sizeof(base));
+	snprintf(path, sizeof(path), "%s.%s", base, format_suffix(format));
+	j->err = picture(j, c, view, &s);
+	if (!j->err) {
+		j->err = write_file(s, path, format);
+		snapshot_free(s);
+	}
+	if (j->err)
+		snprintf(j->msg, sizeof(j->msg), "cannot write %s: %s", path, strerror(-j->err));
+	else
+		snprintf(j->msg, sizeof(j->msg), "saved %s", path);
+}
+
+static void save_usual(struct save_job *j, struct collect *c, const struct cc_query *view)
 {
 	char base[64], path[96];
 	struct snapshot *s;
@@ -82,6 +108,14 @@ void save_run(struct save_job *j, struct collect *c, const struct cc_query *view
 	else
 		snprintf(j->msg, sizeof(j->msg), "saved %s.pb.gz, .md%s%s%s", base,
 			 *kept ? ", .criticast (the last " : "", kept, *kept ? ")" : "");
+}
+
+void save_run(struct save_job *j, struct collect *c, const struct cc_query *view)
+{
+	if (j->what.form == TUI_SAVE_USUAL)
+		save_usual(j, c, view);
+	else
+		save_one(j, c, view);
 }
 
 int save_story(const struct snapshot *s, const struct snap_request *r, bool json, char **ret)

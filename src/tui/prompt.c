@@ -220,6 +220,12 @@ static const struct item save_items[] = {
 	[TUI_SAVE_FILTERED] = { 'f', "the filtered set" },
 	[TUI_SAVE_WINDOW] = { 'a', "all of the window" },
 };
+#define SAVE_FORM_ROW (int)ARRAY_SIZE(save_items) /* the row below: changes the form */
+static const char *const form_names[] = {
+#define X(id, name) name,
+	TUI_SAVE_FORMS(X)
+#undef X
+};
 
 const char *sort_name(enum snap_sort s)
 {
@@ -232,20 +238,26 @@ const char *sort_name(enum snap_sort s)
 int menu_items(enum menu_kind kind)
 {
 	return kind == MENU_SORT   ? (int)ARRAY_SIZE(sort_items)
-	       : kind == MENU_SAVE ? (int)ARRAY_SIZE(save_items)
+	       : kind == MENU_SAVE ? SAVE_FORM_ROW + 1
 				   : 0;
 }
 
-const char *menu_item(enum menu_kind kind, int i, char *ret_key)
+const char *menu_item(const struct ui *ui, int i, char *ret_key)
 {
-	const struct item *it = kind == MENU_SORT ? &sort_items[i] : &save_items[i];
+	const struct item form = { 't', form_names[ui->save_form] };
+	const struct item *it = ui->menu == MENU_SORT ? &sort_items[i]
+				: i == SAVE_FORM_ROW  ? &form
+						      : &save_items[i];
 	*ret_key = it->key;
 	return it->name;
 }
 
 static void save(struct ui *ui, enum tui_save_what what)
 {
-	struct tui_save to = { .what = what, .id = ui->want.selected, .filter = ui->want.filter };
+	struct tui_save to = { .what = what,
+			       .form = ui->save_form,
+			       .id = ui->want.selected,
+			       .filter = ui->want.filter };
 	char msg[200] = "";
 	if (what == TUI_SAVE_REQUEST && to.id.kind == CC_REQID_NONE) {
 		ui_say(ui, true, "no request is selected");
@@ -260,6 +272,11 @@ static void save(struct ui *ui, enum tui_save_what what)
 static void choose(struct ui *ui, int i)
 {
 	enum menu_kind kind = ui->menu;
+	if (kind == MENU_SAVE && i == SAVE_FORM_ROW) { /* the menu stays */
+		ui->save_form = (enum tui_save_form)((ui->save_form + 1) % TUI_SAVE_FORM_CNT);
+		ui->menu_row = i;
+		return;
+	}
 	ui->menu = MENU_NONE;
 	if (kind == MENU_SAVE) {
 		save(ui, (enum tui_save_what)i);
@@ -276,7 +293,7 @@ unsigned int menu_key(struct ui *ui, int key)
 	int n = menu_items(ui->menu);
 	char letter;
 	for (int i = 0; i < n; i++) {
-		menu_item(ui->menu, i, &letter);
+		menu_item(ui, i, &letter);
 		if (key == letter) {
 			choose(ui, i);
 			return UI_DRAW;

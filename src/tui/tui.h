@@ -47,8 +47,21 @@ struct tui_cmd {
 
 enum tui_save_what { TUI_SAVE_REQUEST, TUI_SAVE_FILTERED, TUI_SAVE_WINDOW };
 
+/* id, in the menu. In which form it is saved. */
+#define TUI_SAVE_FORMS(X)                        \
+	X(USUAL, "as pprof, text and recording") \
+	X(PERFETTO, "as Perfetto trace")         \
+	X(FOLDED, "as folded stacks")            \
+	X(OTLP, "as OpenTelemetry traces")       \
+	X(CSV, "as CSV")                         \
+	X(JSON, "as JSON")
+#define X(id, name) TUI_SAVE_##id,
+enum tui_save_form { TUI_SAVE_FORMS(X) TUI_SAVE_FORM_CNT };
+#undef X
+
 struct tui_save {
 	enum tui_save_what what;
+	enum tui_save_form form;
 	struct cc_reqid id; /* TUI_SAVE_REQUEST */
 	const char *filter; /* TUI_SAVE_FILTERED; borrowed */
 };

@@ -95,6 +95,7 @@ struct ui {
 	struct prompt prompt;
 	enum menu_kind menu;
 	int menu_row;
+	enum tui_save_form save_form; /* what the save menu is set to */
 	char search[TUI_FILTER_LEN];
 	char help_query[32];
 	char history[8][TUI_FILTER_LEN]; /* filters, newest first */
@@ -206,7 +207,7 @@ void prompt_open(struct ui *ui, enum prompt_kind kind);
 unsigned int prompt_key(struct ui *ui, int key);
 unsigned int menu_key(struct ui *ui, int key);
 int menu_items(enum menu_kind kind); /* number */
-const char *menu_item(enum menu_kind kind, int i, char *ret_key);
+const char *menu_item(const struct ui *ui, int i, char *ret_key);
 const char *sort_name(enum snap_sort s);
 
 #endif

@@ -108,7 +108,7 @@ void draw_menu(const struct ui *ui, struct canvas *c, const struct layout *l)
 	const char *title = ui->menu == MENU_SORT ? "Sort by" : "Save";
 	char key;
 	for (int i = 0; i < n; i++)
-		w = CC_MAX(w, canvas_width(menu_item(ui->menu, i, &key)));
+		w = CC_MAX(w, canvas_width(menu_item(ui, i, &key)));
 	w += 8;
 	int x = CC_MAX(c->w - w - 4, 0), y = CC_MAX(l->status_y - n - 2, 0);
 	canvas_fill(c, x, y, w, ROLE_DIV, 0x2500);
@@ -123,7 +123,7 @@ void draw_menu(const struct ui *ui, struct canvas *c, const struct layout *l)
 	}
 	canvas_printf(c, x + 2, y, w - 4, ROLE_TITLE, " %s ", title);
 	for (int i = 0; i < n; i++) {
-		const char *name = menu_item(ui->menu, i, &key);
+		const char *name = menu_item(ui, i, &key);
 		canvas_fill(c, x + 1, y + 1 + i, w - 2, ROLE_FG, ' ');
 		canvas_fill(c, x + 2, y + 1 + i, 1, ROLE_HI, (unsigned char)key);
 		canvas_text(c, x + 5, y + 1 + i, w - 6, ROLE_FG, name);

@@ -252,6 +252,19 @@ Test(ui, save_asks_what)
 	cr_expect_eq(t.saved.what, TUI_SAVE_WINDOW);
 	ui_test_keys(&t, "w<Esc>");
 	cr_expect_eq(t.save_cnt, 3);
+	cr_expect_eq(t.saved.form, TUI_SAVE_USUAL);
+	ui_test_keys(&t, "w");
+	cr_expect(shows("as pprof, text and recording"));
+	ui_test_keys(&t, "t");
+	cr_expect(shows("as Perfetto trace"));
+	ui_test_keys(&t, "<Enter>"); /* on that row */
+	cr_expect(shows("as folded stacks"));
+	cr_expect_eq(t.save_cnt, 3);
+	ui_test_keys(&t, "a");
+	cr_expect_eq(t.saved.what, TUI_SAVE_WINDOW);
+	cr_expect_eq(t.saved.form, TUI_SAVE_FOLDED);
+	ui_test_keys(&t, "wtttt");
+	cr_expect(shows("as pprof, text and recording"));
 }
 
 Test(ui, copy_gives_the_story)
