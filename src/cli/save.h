@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save: what `w` writes: a pprof profile, the text of it, and the recording, side by side; or one file
- * of another form. */
+/* save: what `w` writes: a pprof profile, its text, and the recording, side by side; or one file of
+ * another form. */
 #ifndef CC_SAVE_H
 #define CC_SAVE_H
 
