@@ -102,13 +102,9 @@ struct {
 	__type(value, __u32);
 } listen_unix __weak SEC(".maps");
 
-/* Is it a process whose requests are rows? A followed one only explains others'. */
-static __always_inline int sock_target(__u32 tgid)
-{
-	const struct cc_bpf_target *t = target_of(tgid);
-
-	return t && !(t->flags & CC_TF_FOLLOWED);
-}
+/* Is it a process whose sockets are told? Requests of a followed one explain others': whoever
+ * reads the stream knows by its TARGET that they are no rows. */
+static __always_inline int sock_target(__u32 tgid) { return is_target(tgid); }
 
 static __always_inline __u32 sock_netns(struct sock *sk)
 {
@@ -287,9 +283,13 @@ static __always_inline int sock_unread(struct sock *sk, const struct req_state *
 /* LISTEN: the listening socket @sk of state @s is there (@on), or no more. */
 static __always_inline void tell_listen(struct sock *sk, const struct req_state *s, __u16 on)
 {
-	struct cc_rec_listen *r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
+	const struct cc_bpf_target *t = target_of(s->owner);
 	__u64 now = bpf_ktime_get_ns();
+	struct cc_rec_listen *r;
 
+	if (!t || t->flags & CC_TF_FOLLOWED)
+		return; /* its port is none that is looked at */
+	r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
 	if (!r) {
 		rec_lost(CC_REC_LISTEN, sizeof(*r), now);
 		return;

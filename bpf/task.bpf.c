@@ -38,7 +38,8 @@ static __always_inline void target_inherit(struct task_struct *parent, struct ta
 		return;
 	}
 	__builtin_memset(r, 0, sizeof(*r));
-	rec_init(&r->h, sizeof(*r), CC_REC_TARGET, 1, 0, now);
+	rec_init(&r->h, sizeof(*r), CC_REC_TARGET,
+		 CC_TG_CAME | (t.flags & CC_TF_FOLLOWED ? CC_TG_FOLLOWED : 0), 0, now);
 	r->tgid = tgid;
 	r->parent = parent->tgid;
 	r->start = child->start_boottime;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader.h"
 
+#include "follow.h"
 #include "go.h"
 #include "iter.h"
 #include "load.h"
@@ -55,7 +56,8 @@ static int give_record(void *ctx, const struct cc_rec *rec, size_t len)
 		if (err)
 			return err;
 	}
-	return g->fn(g->ctx, rec, len);
+	int err = follow_record(l, rec, len);
+	return err ? err : g->fn(g->ctx, rec, len);
 }
 
 /* Drains both rings. Returns the number of records or a negative return of the taker. */
@@ -78,7 +80,8 @@ static int drain(struct give *g)
 static int take_later(struct loader *l)
 {
 	size_t first = l->target_cnt;
-	int ret = targets_add_later(l);
+	int ret = targets_add_later(l), joined = ret < 0 ? ret : follow_join(l);
+	ret = joined < 0 ? joined : ret + joined;
 	for (size_t i = first; ret >= 0 && i < l->target_cnt; i++) {
 		int err = go_want(l, l->targets[i].tgid);
 		ret = err < 0 ? err : ret;
@@ -93,6 +96,10 @@ static int refresh(struct give *g, uint32_t flags)
 	struct loader *l = g->l;
 	struct rec_buf b = { 0 };
 	int cnt = 0, ret = take_later(l);
+	if (!ret) /* before what they do */
+		ret = stream_targets(l, g->fn, g->ctx);
+	if (!ret)
+		ret = follow_tell(l, g->fn, g->ctx);
 	if (!ret)
 		ret = iter_tasks(l, flags, &b);
 	if (!ret)
@@ -227,6 +234,7 @@ static void loader_free(struct cc_source *s)
 {
 	struct loader *l = (struct loader *)s;
 	sock_done(l);
+	follow_done(l);
 	go_done(l);
 	if (l->o.go.done)
 		l->o.go.done(l->o.go.ctx);

@@ -22,6 +22,7 @@
 struct criticast; /* the skeleton, criticast.skel.h */
 struct ring_drain;
 struct go_side;
+struct follow_side;
 struct sock_side; /* sock_*.c's own, by sock_prepare(); NULL: no requests */
 
 struct loader_target {
@@ -47,6 +48,7 @@ struct loader {
 	struct ring_drain *rings;
 	struct sock_side *sock;
 	struct sample_side *samples; /* sample.h */
+	struct follow_side *follow;  /* follow.h; NULL: nobody is, so far */
 	struct go_side *go;          /* go.h; NULL: goroutines are not followed */
 	int go_err; /* why the kernel refused the programs for that; 0: it did not */
 	struct loader_target *targets;

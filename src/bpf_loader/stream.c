@@ -131,7 +131,7 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 	return ret < 0 ? ret : 0;
 }
 
-static void read_comm(uint32_t tgid, char comm[CC_COMM_LEN])
+void stream_read_comm(uint32_t tgid, char comm[CC_COMM_LEN])
 {
 	char path[64], line[CC_COMM_LEN + 1] = "";
 	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
@@ -158,8 +158,9 @@ int stream_targets(struct loader *l, cc_record_fn *fn, void *ctx)
 			.parent = t->parent,
 			.start = t->start,
 		};
-		r.h.flags = t->parent != 0;
-		read_comm(t->tgid, r.comm);
+		r.h.flags = (t->parent ? CC_TG_CAME : 0) |
+			    (t->flags & CC_TF_FOLLOWED ? CC_TG_FOLLOWED : 0);
+		stream_read_comm(t->tgid, r.comm);
 		t->told = true;
 		ret = fn(ctx, &r.h, sizeof(r));
 	}

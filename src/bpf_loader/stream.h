@@ -18,4 +18,7 @@ int stream_tick(struct loader *l, bool last, cc_record_fn *fn, void *ctx);
 /* Counters by CC_CNT_*, summed over CPUs. 0 or -errno. */
 int stream_read_counters(struct loader *l, uint64_t ret[CC_BPF_CNT_MAX]);
 
+/* The name of process @tgid, filled up with NULs; empty: not to be had. */
+void stream_read_comm(uint32_t tgid, char comm[CC_COMM_LEN]);
+
 #endif

@@ -27,6 +27,10 @@ static uint32_t proc_status(uint32_t pid, const char *key)
 	return (uint32_t)v;
 }
 
+uint32_t targets_tgid_of(uint32_t tid) { return proc_status(tid, "Tgid"); }
+
+bool targets_is_self(uint32_t tgid) { return tgid == (uint32_t)getpid(); }
+
 /* What pid @want of a container is here: the last number of a NSpid line is what the process itself
  * sees. */
 struct inner {
@@ -81,7 +85,7 @@ static int add_tgid(struct loader *l, uint32_t tgid)
 
 static int add_pid(struct loader *l, uint32_t pid, struct cc_err *err)
 {
-	uint32_t tgid = proc_status(pid, "Tgid");
+	uint32_t tgid = targets_tgid_of(pid);
 	int ret = tgid ? add_tgid(l, tgid) : -ESRCH;
 	if (ret == -ESRCH)
 		no_such_pid(pid, err);
@@ -110,7 +114,7 @@ static int add_if_named(void *ctx, uint32_t pid)
 		comm[0] = 0;
 	fclose(f);
 	comm[strcspn(comm, "\n")] = 0;
-	if (strcmp(comm, n->comm) || pid == (uint32_t)getpid())
+	if (strcmp(comm, n->comm) || targets_is_self(pid))
 		return 0;
 	n->found = true;
 	int err = add_tgid(n->l, pid);
@@ -140,9 +144,9 @@ struct members {
 static int add_member(void *ctx, uint32_t pid)
 {
 	struct members *m = ctx;
-	if (pid == (uint32_t)getpid())
+	if (targets_is_self(pid))
 		return 0;
-	uint32_t tgid = proc_status(pid, "Tgid"); /* a threaded cgroup lists threads */
+	uint32_t tgid = targets_tgid_of(pid); /* a threaded cgroup lists threads */
 	int err = tgid ? add_tgid(m->l, tgid) : -ESRCH;
 	m->found |= err >= 0;
 	return err == -ESRCH || err > 0 ? 0 : err;

@@ -28,6 +28,10 @@ CC_NODISCARD int targets_add_later(struct loader *l);
 /* Adds @tgid, a child of target @parent, whose kind it takes. As loader_target_add(). */
 CC_NODISCARD int targets_add_child(struct loader *l, uint32_t tgid, uint32_t parent);
 
+/* The process of thread @tid; 0: there is none. */
+uint32_t targets_tgid_of(uint32_t tid);
+bool targets_is_self(uint32_t tgid);
+
 /* Calls @fn for each numeric entry of directory @path until it returns other than 0: returns that.
  * -ESRCH: no such directory. */
 CC_NODISCARD int targets_each_number(const char *path, int (*fn)(void *ctx, uint32_t n), void *ctx);

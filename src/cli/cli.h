@@ -49,6 +49,7 @@ struct cli_opts {
 	uint32_t cgroup_cnt;
 	const char *units[CLI_WORDS_MAX];
 	uint32_t unit_cnt;
+	uint32_t follow;
 	const char *replay, *record, *out;
 	cc_ns slow, timeout;
 	uint32_t count;

@@ -31,6 +31,9 @@
 	  "mount")                                                                                 \
 	X(words, units, 0, 0, "NAME", C(TOP) | C(CATCH) | C(RECORD),                               \
 	  "trace this unit of systemd: nginx, or app.slice")                                       \
+	X(u32, follow, 0, 0, "N", C(TOP) | C(CATCH) | C(RECORD),                                   \
+	  "trace processes of this host that end the target's waits too, up to N hops: they "      \
+	  "explain, they give no rows")                                                            \
 	X(str, replay, NULL, 'r', "FILE", C(TOP) | C(CATCH),                                       \
 	  "read a recording instead of a live process")                                            \
 	X(str, record, NULL, 0, "FILE", VIEWING, "record into FILE as well")                       \

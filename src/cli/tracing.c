@@ -83,6 +83,7 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 		.cgroup_cnt = o->cgroup_cnt,
 		.units = o->units,
 		.unit_cnt = o->unit_cnt,
+		.follow = o->follow,
 		.min_block_ns = o->min_block,
 		.stack_min_ns = o->stack_min,
 		.sample_n = o->sample,

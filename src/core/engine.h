@@ -168,6 +168,7 @@ size_t engine_resource_name(const struct engine *e, uint32_t resource, char *buf
 /* Targets in order of their records. */
 struct engine_target {
 	uint32_t tgid;
+	bool followed; /* explains only: its requests are no rows */
 	const char *comm;
 };
 bool engine_target_at(const struct engine *e, size_t i, struct engine_target *ret);

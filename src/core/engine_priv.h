@@ -268,6 +268,7 @@ void split_span(struct walk *w, const struct ident_seg *seg);
 struct message {
 	uint32_t sender_tid;
 	cc_ns sent, arrived;
+	const struct sock *sock; /* where it came in; NULL: not said */
 };
 /* The message of a traced sender that ended @ep, a wait of @t for the network. */
 bool message_of_wake(const struct engine *e, const struct task *t, const struct episode *ep,
@@ -275,6 +276,15 @@ bool message_of_wake(const struct engine *e, const struct task *t, const struct 
 /* The first message that @t received in (lo, hi]. */
 bool message_received(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
 		      struct message *ret);
+
+/* ---- walk_call.c -------------------------------------------------------------------------- */
+
+/* Puts down @p, a wait for the answer on socket @s, explained by what the other end did. False:
+ * that is not known, nothing was put down. */
+bool walk_call(struct walk *w, struct cc_piece *p, const struct sock *s);
+
+/* The request whose answer woke: @waker was sending it at @wake. Kind NONE: it was not. */
+struct cc_reqid walk_answered(const struct walk *w, const struct task *waker, cc_ns wake);
 
 /* ---- path.c ------------------------------------------------------------------------------- */
 

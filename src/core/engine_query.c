@@ -178,6 +178,7 @@ bool engine_target_at(const struct engine *e, size_t i, struct engine_target *re
 	if (i >= e->names.targets.cnt)
 		return false;
 	ret->tgid = e->names.targets.p[i].tgid;
+	ret->followed = e->names.targets.p[i].followed;
 	ret->comm = e->names.targets.p[i].comm;
 	return true;
 }

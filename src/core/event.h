@@ -464,8 +464,13 @@ struct cc_rec_name {
 };
 _Static_assert(sizeof(struct cc_rec_name) == 40, "wire size");
 
+enum {                          /* cc_rec.flags of TARGET. ABI: append only. */
+       CC_TG_CAME = 1 << 0,     /* by itself: fork, --follow */
+       CC_TG_FOLLOWED = 1 << 1, /* by --follow: it explains, its requests are no rows */
+};
+
 struct cc_rec_target {
-	struct cc_rec h; /* flags: 1 = came by itself (fork, --follow) */
+	struct cc_rec h;
 	__u32 tgid;
 	__u32 parent;
 	__u64 start;

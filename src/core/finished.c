@@ -89,7 +89,7 @@ int requests_finish(struct requests *rs, struct req *r)
 {
 	uint32_t i;
 
-	if (r->pub.rec.what & CC_RQ_STREAM && add_stream(rs, r->pub.end))
+	if (!r->explains && r->pub.rec.what & CC_RQ_STREAM && add_stream(rs, r->pub.end))
 		return -ENOMEM;
 	r->finished = true;
 	if (!r->pub.weight)
@@ -124,6 +124,8 @@ void requests_unfinish(struct requests *rs, struct req *r)
 	if (!r->finished)
 		return;
 	r->finished = false;
+	if (r->explains)
+		return;
 	if (p->rec.what & CC_RQ_STREAM)
 		del_stream(rs, p->end);
 	else

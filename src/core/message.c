@@ -66,14 +66,14 @@ bool message_of_wake(const struct engine *e, const struct task *t, const struct 
 	if (!mirror)
 		return false;
 	if (sent_by_waker(e, ep, mirror)) {
-		*ret = (struct message){ ep->waker_tid, ep->wake, ep->wake };
+		*ret = (struct message){ ep->waker_tid, ep->wake, ep->wake, s };
 		return true;
 	}
 	sent = io_at_or_before(mirror, ep->wake, CC_OP_SEND);
 	read = io_at_or_before(s, ep->wake - 1, CC_OP_RECV);
 	if (!sent || (read && read->t >= sent->t))
 		return false; /* what was sent before has been read before */
-	*ret = (struct message){ sent->tid, sent->t, ep->wake };
+	*ret = (struct message){ sent->tid, sent->t, ep->wake, s };
 	return true;
 }
 
@@ -92,7 +92,7 @@ bool message_received(const struct engine *e, const struct task *t, cc_ns lo, cc
 		sent = mirror ? io_at_or_before(mirror, k->t, CC_OP_SEND) : NULL;
 		if (!sent)
 			continue;
-		*ret = (struct message){ sent->tid, sent->t, k->t };
+		*ret = (struct message){ sent->tid, sent->t, k->t, s };
 		return true;
 	}
 	return false;

@@ -310,7 +310,16 @@ int names_target(struct names *n, const struct cc_rec_target *r)
 	if (vec_reserve(n->mem, &n->targets, n->targets.cnt + 1))
 		return -ENOMEM;
 	t = &n->targets.p[n->targets.cnt++];
-	*t = (struct name_target){ .tgid = r->tgid };
+	*t = (struct name_target){ .tgid = r->tgid, .followed = r->h.flags & CC_TG_FOLLOWED };
+	n->followed_cnt += t->followed;
 	memcpy(t->comm, r->comm, CC_COMM_LEN);
 	return 0;
+}
+
+bool names_is_followed(const struct names *n, uint32_t tgid)
+{
+	for (uint32_t i = 0; n->followed_cnt && i < n->targets.cnt; i++)
+		if (n->targets.p[i].tgid == tgid)
+			return n->targets.p[i].followed;
+	return false;
 }

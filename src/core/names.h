@@ -30,6 +30,7 @@ struct name_module {
 
 struct name_target {
 	uint32_t tgid;
+	bool followed; /* explains: its requests are no rows */
 	char comm[CC_COMM_LEN + 1];
 };
 
@@ -43,6 +44,7 @@ struct names {
 	VEC(struct name_text) texts;
 	VEC(struct name_module) modules; /* by (tgid, start) */
 	VEC(struct name_target) targets;
+	uint32_t followed_cnt;
 	VEC(uint32_t) notes; /* indexes in texts */
 	struct map by_stack, by_text;
 	uint32_t host; /* 1 + index in texts */
@@ -65,5 +67,8 @@ bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct e
  * known. @tgid 0 where the kind has none. */
 size_t names_text(const struct names *n, uint32_t kind, uint64_t id, uint64_t id2, uint32_t tgid,
 		  char *buf, size_t cap);
+
+/* Is process @tgid traced to explain only? */
+bool names_is_followed(const struct names *n, uint32_t tgid);
 
 #endif

@@ -31,6 +31,7 @@ struct req {
 	struct cc_request pub;
 	bool told;          /* a REQ came */
 	bool open;          /* an OPEN_REQ came, no REQ yet */
+	bool explains;      /* of a followed process: no row, in no sum */
 	bool computed;      /* worked out as it is told now */
 	bool due;           /* is being worked out */
 	bool identified;    /* its holders are known */

@@ -34,7 +34,7 @@ static int add_latencies(struct engine *e, cc_ns to, bool over, struct latencies
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
 		const struct req *r = e->due.p[i].r;
 
-		if (is_over(r, to) != over || r->pub.rec.what & CC_RQ_STREAM)
+		if (is_over(r, to) != over || r->explains || r->pub.rec.what & CC_RQ_STREAM)
 			continue;
 		if (vec_reserve(&e->mem, &e->rows, e->rows.cnt + 1))
 			return -ENOMEM;
@@ -64,7 +64,7 @@ static uint32_t show_from(struct engine *e, cc_ns to, bool over, cc_ns least)
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
 		struct req *r = e->due.p[i].r;
 
-		if (is_over(r, to) != over || r->pub.weight)
+		if (is_over(r, to) != over || r->explains || r->pub.weight)
 			continue;
 		if (left && row_of(r).latency >= least) {
 			r->pub.weight = 1;
@@ -84,7 +84,8 @@ static void show_sample(struct engine *e, cc_ns to, uint32_t rest, uint32_t max)
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
 		struct req *r = e->due.p[i].r;
 
-		if (is_over(r, to) && !r->pub.weight && reqid_hash(r->pub.id) % weight == 0)
+		if (is_over(r, to) && !r->explains && !r->pub.weight &&
+		    reqid_hash(r->pub.id) % weight == 0)
 			r->pub.weight = weight;
 	}
 }
@@ -131,6 +132,8 @@ int select_shown(struct engine *e, cc_ns to)
 	for (uint32_t i = 0; i < e->due.cnt; i++) { /* what goes on is chosen anew each time */
 		struct req *r = e->due.p[i].r;
 
+		if (r->explains)
+			continue;
 		if (e->due.cnt <= max)
 			r->pub.weight = CC_MAX(r->pub.weight, 1);
 		else if (!r->settled)

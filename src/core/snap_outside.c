@@ -18,7 +18,7 @@ typedef VEC(struct delayer) delayers;
 static bool is_target(const struct snap_build *b, uint32_t tgid)
 {
 	for (uint32_t i = 0; i < b->s->target_cnt; i++) {
-		if (b->s->targets[i].tgid == tgid)
+		if (b->s->targets[i].task.tgid == tgid)
 			return true;
 	}
 	return false;

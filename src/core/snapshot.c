@@ -56,21 +56,23 @@ static int show_targets(struct snap_build *b)
 
 	while (engine_target_at(b->e, cnt, &t))
 		cnt++;
-	struct snap_task *all = calloc((size_t)cnt + 1, sizeof(*all));
+	struct snap_target *all = calloc((size_t)cnt + 1, sizeof(*all));
 
 	if (!all)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cnt && engine_target_at(b->e, i, &t); i++) {
 		const char *comm = t.comm ? t.comm : "";
 
-		all[i] = (struct snap_task){ .tid = t.tgid,
-					     .tgid = t.tgid,
-					     .comm = strpool_add(&b->labels.pool, comm,
-								 strnlen(comm, CC_COMM_LEN)) };
+		all[i].task = (struct snap_task){ .tid = t.tgid,
+						  .tgid = t.tgid,
+						  .comm = strpool_add(&b->labels.pool, comm,
+								      strnlen(comm, CC_COMM_LEN)) };
+		all[i].followed = t.followed;
+		b->s->followed_cnt += t.followed;
 	}
 	b->s->targets = all;
 	b->s->target_cnt = cnt;
-	b->s->target = all[0];
+	b->s->target = all[0].task;
 	return 0;
 }
 

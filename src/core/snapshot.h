@@ -55,6 +55,11 @@ struct snap_task {
 	uint64_t goid;      /* 0: a thread */
 };
 
+struct snap_target {
+	struct snap_task task;
+	bool followed; /* explains only */
+};
+
 struct snap_stack {
 	uint32_t first, cnt; /* in frames[] */
 	uint32_t flags;      /* CC_ST_* */
@@ -184,8 +189,9 @@ struct snapshot {
 	int64_t realtime_off_ns;
 	struct engine_stats stats;
 	struct snap_task target;
-	uint32_t target_cnt; /* of targets[] */
-	const struct snap_task *targets;
+	uint32_t target_cnt;   /* of targets[] */
+	uint32_t followed_cnt; /* of these */
+	const struct snap_target *targets;
 	cc_str host, filter_text;
 	uint32_t note_cnt;
 	const cc_str *notes;

@@ -121,18 +121,28 @@ static bool sibling_idle(const struct split *x, cc_ns a, cc_ns b)
 }
 
 static void emit(const struct split *x, cc_ns a, cc_ns b, enum wait_class cls, enum cc_ended ended,
-		 uint64_t evidence, struct cc_reqid by, uint32_t resource)
+		 uint64_t evidence, struct cc_reqid by)
 {
 	struct cc_piece p = walk_piece(x->w, x->t, a, b, 0, cls);
 
 	p.ended = (uint8_t)ended;
 	p.evidence |= evidence;
-	p.resource = resource;
 	if (by.ordinal)
 		p.by_request = by;
 	if (cls == WAIT_SOCKQ && sibling_idle(x, a, b))
 		p.flags |= CC_PC_IDLE_SIBLING;
 	walk_emit(x->w, &p);
+}
+
+static void emit_upstream(const struct split *x, cc_ns a, cc_ns b, uint64_t cookie)
+{
+	const struct sock *s = requests_sock(&x->w->e->reqs, cookie);
+	struct cc_piece p = walk_piece(x->w, x->t, a, b, 0, WAIT_UPSTREAM);
+
+	p.evidence |= CC_EV_BIT(SOCKET) | CC_EV_BIT(SCHED) | CC_EV_BIT(VOTES2);
+	p.resource = resources_get(&x->w->e->res, RES_SOCK, cookie, 0, 0);
+	if (!s || !walk_call(x->w, &p, s))
+		walk_emit(x->w, &p);
 }
 
 static void walk_answer(const struct split *x, cc_ns a, cc_ns b, bool ran)
@@ -153,28 +163,27 @@ static void first_reason(const struct split *x, cc_ns a, cc_ns b, struct cc_reqi
 	uint64_t upstream;
 
 	if (tp->kind == TL_LOST)
-		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_LOST, CC_EV_BIT(LOST), none, 0);
+		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_LOST, CC_EV_BIT(LOST), none);
 	else if (tp->kind == TL_NODATA && (x->t->born == CC_NEVER || b > x->t->born))
-		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_NONE, CC_EV_BIT(NO_DATA), none, 0);
+		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_NONE, CC_EV_BIT(NO_DATA), none);
 	else if (tp->kind == TL_RUNQ)
 		walk_runq(x->w, x->t, a, b, tp, 0);
 	else if (tp->kind != TL_NODATA && owner.kind != CC_REQID_NONE)
-		emit(x, a, b, WAIT_HOL, CC_ENDED_NONE, ev, owner, 0);
+		emit(x, a, b, WAIT_HOL, CC_ENDED_NONE, ev, owner);
 	else if ((upstream = upstream_pending(x, b)) != 0)
-		emit(x, a, b, WAIT_UPSTREAM, CC_ENDED_NONE, ev | CC_EV_BIT(VOTES2), none,
-		     resources_get(&x->w->e->res, RES_SOCK, upstream, 0, 0));
+		emit_upstream(x, a, b, upstream);
 	else if (send_blocked(x, b))
-		emit(x, a, b, WAIT_NET_SEND, CC_ENDED_NONE, ev, none, 0);
+		emit(x, a, b, WAIT_NET_SEND, CC_ENDED_NONE, ev, none);
 	else if (body_missing(x, b))
-		emit(x, a, b, WAIT_NET_RECV, CC_ENDED_NONE, ev, none, 0);
+		emit(x, a, b, WAIT_NET_RECV, CC_ENDED_NONE, ev, none);
 	else if (not_accepted(x, b))
-		emit(x, a, b, WAIT_ACCEPTQ, CC_ENDED_NONE, ev, none, 0);
+		emit(x, a, b, WAIT_ACCEPTQ, CC_ENDED_NONE, ev, none);
 	else if (x->arrival)
-		emit(x, a, b, WAIT_SOCKQ, CC_ENDED_NONE, ev, none, 0);
+		emit(x, a, b, WAIT_SOCKQ, CC_ENDED_NONE, ev, none);
 	else if (touched_no_other(x, b))
 		walk_answer(x, a, b, ran);
 	else
-		emit(x, a, b, WAIT_ASYNC, CC_ENDED_NONE, ev, none, 0);
+		emit(x, a, b, WAIT_ASYNC, CC_ENDED_NONE, ev, none);
 }
 
 void split_span(struct walk *w, const struct ident_seg *seg)

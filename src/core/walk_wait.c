@@ -299,6 +299,7 @@ static enum nest_kind nest_kind_of(const struct walk *w, struct wait *x)
 static void walk_woken(struct walk *w, struct wait *x)
 {
 	const struct episode *ep = x->tp->ep;
+	struct cc_reqid serving = w->serving, answered = { 0 };
 	struct cc_piece *p = &x->piece;
 	struct task *waker;
 	struct message m;
@@ -323,6 +324,8 @@ static void walk_woken(struct walk *w, struct wait *x)
 			return;
 		}
 		p->evidence |= CC_EV_BIT(WAKER_TASK);
+		if (wait_class_letter(p->cls) == 'N')
+			answered = walk_answered(w, waker, ep->wake);
 	} else {
 		const struct task *t = &w->e->tasks.v.p[x->ti];
 
@@ -340,8 +343,13 @@ static void walk_woken(struct walk *w, struct wait *x)
 		p->waker_tgid = waker->tgid;
 		p->waker_kind = CC_WAKER_TASK;
 		sent = m.sent;
+		if (walk_call(w, p, m.sock))
+			return;
 	}
+	if (answered.kind != CC_REQID_NONE)
+		w->serving = answered;
 	emit_explained(w, p, waker, CC_MIN(sent, x->b), nest_kind_of(w, x), 0);
+	w->serving = serving;
 }
 
 /* Every wake on the lock is known: each ends one holder's part. */

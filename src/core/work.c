@@ -166,6 +166,7 @@ static int put_due(struct engine *e, struct req *r)
 	if (vec_reserve(&e->mem, &e->due, e->due.cnt + 1))
 		return -ENOMEM;
 	r->due = true;
+	r->explains = names_is_followed(&e->names, r->pub.rec.tgid);
 	e->due.p[e->due.cnt++] = (struct due){ .r = r, .from = r->pub.rec.first_recv };
 	return 0;
 }
@@ -261,7 +262,7 @@ static int settle(struct engine *e, struct req *r, cc_ns to)
 		err = requests_list(rs, LIST_LEANING, r);
 	if (err || !r->computed)
 		return err;
-	e->stats.paths_left_out += !r->pub.weight;
+	e->stats.paths_left_out += !r->explains && !r->pub.weight;
 	return requests_list(rs, LIST_FRESH, r) ?: requests_finish(rs, r);
 }
 
@@ -311,7 +312,8 @@ int work_sort(struct engine *e)
 		return -ENOMEM;
 	for (int l = LIST_DUE; l <= LIST_OPEN; l++)
 		for (uint32_t i = 0; i < rs->list[l].cnt; i++)
-			e->sorted.p[cnt++] = &rs->list[l].p[i]->pub;
+			if (!names_is_followed(&e->names, rs->list[l].p[i]->pub.rec.tgid))
+				e->sorted.p[cnt++] = &rs->list[l].p[i]->pub;
 	if (cnt)
 		qsort(e->sorted.p, cnt, sizeof(*e->sorted.p), by_end);
 	/* from the end, where both meet */

@@ -203,8 +203,9 @@ static void put_trace(struct json *j, const struct snapshot *s)
 	json_open(j, "targets", '[');
 	for (uint32_t i = 0; i < s->target_cnt; i++) {
 		json_open(j, NULL, '{');
-		json_u64(j, "pid", s->targets[i].tgid);
-		put_str(j, "comm", s, s->targets[i].comm);
+		json_u64(j, "pid", s->targets[i].task.tgid);
+		put_str(j, "comm", s, s->targets[i].task.comm);
+		json_bool(j, "followed", s->targets[i].followed);
 		json_close(j, '}');
 	}
 	json_close(j, ']');

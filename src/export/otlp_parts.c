@@ -83,8 +83,8 @@ static const char *service_name(const struct snapshot *s, uint32_t tgid)
 	const char *name = snapshot_str(s, s->target.comm);
 
 	for (uint32_t i = 0; i < s->target_cnt; i++) {
-		if (s->targets[i].tgid == tgid)
-			name = snapshot_str(s, s->targets[i].comm);
+		if (s->targets[i].task.tgid == tgid)
+			name = snapshot_str(s, s->targets[i].task.comm);
 	}
 	return *name ? name : "unknown_service";
 }

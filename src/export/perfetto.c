@@ -111,8 +111,8 @@ static void end_track(struct perfetto *p)
 static const char *process_name(const struct snapshot *s, uint32_t tgid)
 {
 	for (uint32_t i = 0; i < s->target_cnt; i++) {
-		if (s->targets[i].tgid == tgid)
-			return snapshot_str(s, s->targets[i].comm);
+		if (s->targets[i].task.tgid == tgid)
+			return snapshot_str(s, s->targets[i].task.comm);
 	}
 	return "";
 }

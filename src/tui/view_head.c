@@ -107,12 +107,14 @@ static void draw_title(const struct ui *ui, struct canvas *c)
 		pen_put(&p, ROLE_TITLE, c->w >= 100 ? "criticast top   " : "criticast top  ");
 	if (ui->opts.title)
 		pen_put(&p, ROLE_FG, ui->opts.title);
-	else if (s && s->target_cnt > 1)
-		pen_printf(&p, ROLE_FG, "%u processes %s", s->target_cnt,
+	else if (s && s->target_cnt - s->followed_cnt > 1)
+		pen_printf(&p, ROLE_FG, "%u processes %s", s->target_cnt - s->followed_cnt,
 			   snapshot_str(s, s->target.comm));
 	else if (s && s->target.tgid)
 		pen_printf(&p, ROLE_FG, "pid %u %s", s->target.tgid,
 			   snapshot_str(s, s->target.comm));
+	if (s && s->followed_cnt)
+		pen_printf(&p, ROLE_INACTIVE, " +%u followed", s->followed_cnt);
 	if (s && c->w >= 100)
 		pen_printf(&p, ROLE_INACTIVE, "  %u thr", s->thread_cnt);
 	pen_put(&p, ROLE_FG, c->w >= 100 ? "   " : "  ");

@@ -109,7 +109,8 @@ def stop_process(p):
 def start(argv, **kw):
     kw.setdefault("stdout", subprocess.DEVNULL)
     kw.setdefault("stderr", subprocess.DEVNULL)
-    p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, **kw)
+    kw.setdefault("stdin", subprocess.DEVNULL)
+    p = subprocess.Popen(argv, **kw)
     at_end(stop_process, p)
     return p
 

@@ -419,7 +419,8 @@ static void add_stats(struct build *b, unsigned int how)
 	s->realtime_off_ns = (int64_t)CC_S(1700000000) - (int64_t)NOW + (int64_t)CC_MS(250);
 	s->target = task(b, 4242, "nginx");
 	s->target.tgid = 4242;
-	s->targets = keep(&s->target, sizeof(s->target), s->target_cnt = 1);
+	s->targets = keep(&(struct snap_target){ .task = s->target }, sizeof(*s->targets),
+			  s->target_cnt = 1);
 	s->host = str(b, "Linux 6.18.0 x86_64 shop-1");
 	cc_str note = str(b, "stacks: late, by sched_exit_tp; requests: tier 2");
 	s->notes = keep(&note, sizeof(note), s->note_cnt = 1);

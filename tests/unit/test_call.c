@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call to another traced process: what that did for the call is part of the caller's path, whose
+ * own request there is neither another's nor, when the process is only followed, a row. */
+#include <criterion/criterion.h>
+
+#include "answer_trace.h"
+
+TestSuite(call, .timeout = 20);
+
+#define OTHER 900u /* the upstream's process */
+
+/* T0 gets R at 0, calls at 1 and sleeps in epoll; T1 of another process has the call in its socket
+ * from 2, reads it at 3, sleeps in [4,7) and answers at 8; T0 has that at 9 and answers at 10. */
+static struct trace called(uint8_t flags)
+{
+	struct trace t = trace_new();
+	struct cc_rec_target other = {
+		.h = { .size = sizeof(other),
+		       .kind = CC_REC_TARGET,
+		       .flags = flags,
+		       .ts = AT(-20) },
+		.tgid = OTHER,
+	};
+	struct cc_rec_req q = trace_req(Q, 2, 3, T1, 8, T1);
+
+	t.tgid[T1] = OTHER;
+	trace_put(&t, &other, sizeof(other));
+	trace_on(&t, T0, -10);
+	trace_on(&t, T1, -10);
+	q.tgid = OTHER;
+	q.local_port = 5432;
+	q.peer.port = 7000;
+	trace_irq_wait(&t, T1, NR_EPOLL_WAIT, -5, 2, CC_CTX_IDLE, 0);
+	trace_irq_wait(&t, T1, NR_NANOSLEEP, 4, 7, CC_CTX_IDLE, 0);
+	trace_upstream(&t, R, T0, 1, 9);
+	trace_irq_wait(&t, T0, NR_EPOLL_WAIT, 1, 9, CC_CTX_IDLE, 0);
+	trace_put_req(&t, q);
+	trace_request(&t, R, 0, 0, T0, 10, T0);
+	trace_stop_on(&t, T0, 12);
+	trace_stop_on(&t, T1, 12);
+	return t;
+}
+
+Test(call, what_the_upstream_did_is_in_the_path)
+{
+	struct trace t = called(0);
+
+	assert_path_keep(&t, R,
+			 "0:cpu[0,1) transit[1,2) 1:sockq[2,3) 1:cpu[3,4) 1:sleep[4,7) 1:cpu[7,8) "
+			 "transit[8,9) 0:cpu[9,10)");
+	cr_assert_eq(trace_piece(&t, R, WAIT_UPSTREAM)->waker_tgid, OTHER);
+	trace_done(&t);
+}
+
+Test(call, a_followed_process_explains_and_gives_no_rows)
+{
+	struct trace t = called(CC_TG_CAME | CC_TG_FOLLOWED);
+	size_t cnt;
+	const struct cc_request *const *r;
+
+	assert_path_keep(&t, R,
+			 "0:cpu[0,1) transit[1,2) 1:sockq[2,3) 1:cpu[3,4) 1:sleep[4,7) 1:cpu[7,8) "
+			 "transit[8,9) 0:cpu[9,10)");
+	r = engine_requests(trace_engine(&t), &cnt);
+	cr_assert_eq(cnt, 1);
+	cr_assert_eq(r[0]->id.id, SOCKET(R));
+	trace_done(&t);
+}
