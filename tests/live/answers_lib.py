@@ -5,7 +5,9 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 import req_lib as q
@@ -128,3 +130,23 @@ def run_delay(pid):
 def mostly(what, right, total, least=1):
     """right of total answers: at least SHARE of them, and enough of them to say so."""
     q.check(what, total >= least and right >= SHARE * total, "%d of %d" % (right, total))
+
+
+def _upstream_conn(c):
+    data = b""
+    while part := c.recv(4096):
+        data += part
+        while b"\r\n\r\n" in data:
+            head, data = data.split(b"\r\n\r\n", 1)
+            time.sleep(float(head.split(b" ", 2)[1].rsplit(b"/", 1)[1]) / 1000)
+            c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    c.close()
+
+
+def upstream(port):
+    """A server that sleeps as many ms as the last part of the path says."""
+    ls = socket.create_server(("127.0.0.1", port), backlog=64)
+    while True:
+        c, _ = ls.accept()
+        c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=_upstream_conn, args=(c,), daemon=True).start()

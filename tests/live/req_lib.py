@@ -299,9 +299,14 @@ def recv_exact(s, n):
     return data
 
 
-def http_get(s, path="/", extra=""):
+def http_get(s, path="/", extra="", host="x"):
     """One GET on a kept connection; returns the body."""
-    s.sendall(("GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n" % (path, extra)).encode())
+    s.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (path, host, extra)).encode())
+    return http_reply(s)
+
+
+def http_reply(s):
+    """The body of a reply with a Content-Length."""
     head = b""
     while b"\r\n\r\n" not in head:
         part = s.recv(65536)
