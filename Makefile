@@ -155,6 +155,8 @@ help:
 	@echo 'bench         costs, side by side with peers in one run'
 	@echo 'eval          whose work goroutines do, judged by a server that knows'
 	@echo 'bench-engine  speed of the engine'
+	@echo 'accuracy      requests against logs and clocks of nginx, redis, memcached, haproxy, node'
+	@echo 'calibration   whether stated confidence is earned, by bucket'
 	@echo 'soak          a day of events through the engine: memory stays flat'
 	@echo 'bench-trace   size and speed of recordings beside perf.data and trace.dat'
 	@echo 'bench-ui      what the screens cost, beside htop, btop and top'

@@ -59,6 +59,16 @@ test-run: test-build
 eval: all
 	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) scripts/eval
 
+# requests against what servers, logs and clients say (ROWS="nginx redis": only these); whether stated
+# confidence is earned (WRITE=1: the rates of CC_EVIDENCE become what was measured)
+.PHONY: accuracy calibration
+accuracy: all
+	$(Q)scripts/deps accuracy
+	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/accuracy $(ROWS)
+calibration: all $(O)/tests/live/pool $(O)/tests/live/lockstorm
+	$(Q)scripts/deps accuracy
+	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/calibration $(if $(WRITE),--write)
+
 # with sanitizers: what our own code goes through; fewer schedules, and of the live tests those
 # that judge what is told, not how fast. An O given on the command line gets a folder beside it.
 ASAN_SCRIPTS := $(filter-out tests/oracle/truth.test,$(filter tests/oracle/% tests/tui/% tests/cli/%,$(TEST_SCRIPTS))) \

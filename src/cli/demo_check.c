@@ -104,14 +104,28 @@ static uint64_t print_drops(const struct engine_stats *st)
 	return sum;
 }
 
-static enum cli_exit judge(const struct demo_shared *log, const struct snapshot *s)
+/* An object per line: ids and causes are of our own making, nothing in them needs escaping. */
+static void print_verdict(void *snapshot, const struct demo_verdict *v)
 {
+	const struct snapshot *s = snapshot;
+	printf("{\"id\":\"%s\",\"cause\":\"%s\",\"class_right\":%s,\"culprit_right\":%s}\n",
+	       snapshot_str(s, v->row->id_text), demo_cause_key(v->cause),
+	       v->class_right ? "true" : "false", v->culprit_right ? "true" : "false");
+}
+
+static enum cli_exit judge(const struct cli_opts *o, const struct demo_shared *log,
+			   struct snapshot *s)
+{
+	bool json = strcmp(o->format, "json") == 0;
 	struct demo_score score[DEMO_CAUSE_CNT];
-	int err = demo_compare(log, s, score);
+	struct demo_listener each = { .tell = json ? print_verdict : NULL, .arg = s };
+	int err = demo_compare(log, s, each, score);
 	if (err)
 		return cli_fail(CLI_FAILED, "demo: cannot compare: %s",
 				err == -EOVERFLOW ? "the run was too long for the demo's log"
 						  : strerror(-err));
+	if (json)
+		return cli_finish_stdout(CLI_OK); /* of those who asked, to judge themselves */
 	print_scores(log, s, score);
 	uint32_t bad = 0, skipped = 0;
 	for (unsigned int i = 0; i < DEMO_CAUSE_CNT; i++) {
@@ -134,14 +148,15 @@ static enum cli_exit judge(const struct demo_shared *log, const struct snapshot 
 	return code ? code : bad || lost ? CLI_FAILED : CLI_OK;
 }
 
-static enum cli_exit judge_collected(const struct demo_shared *log, struct collect *c)
+static enum cli_exit judge_collected(const struct cli_opts *o, const struct demo_shared *log,
+				     struct collect *c)
 {
 	const struct cc_query all = { .max_rows = DEMO_REQS_MAX, .max_pieces = UINT32_MAX };
 	struct snapshot *s;
 	int err = collect_snapshot(c, &all, &s);
 	if (err)
 		return tracing_failed(err);
-	enum cli_exit code = judge(log, s);
+	enum cli_exit code = judge(o, log, s);
 	snapshot_free(s);
 	return code;
 }
@@ -170,7 +185,7 @@ static enum cli_exit check_demo(struct cli_opts *o, struct demo *demo, int stop_
 		code = cli_fail(CLI_FAILED, "demo: %s: nothing is judged",
 				err == -EINTR ? "interrupted" : "a process of the demo has ended");
 	else
-		code = err ? tracing_failed(err) : judge_collected(demo_log(demo), c);
+		code = err ? tracing_failed(err) : judge_collected(o, demo_log(demo), c);
 	collect_free(c);
 	if (closed)
 		return cli_fail(CLI_FAILED, "cannot write %s: %s", o->record, strerror(-closed));
@@ -183,6 +198,8 @@ enum cli_exit demo_check(struct cli_opts *o)
 	const struct demo_opts d = { .slot_ns = dur / DEMO_CAUSE_CNT, .once = true };
 	if (d.slot_ns < SLOT_MIN)
 		return cli_fail(CLI_USAGE, "demo --check needs --dur 5s or more");
+	if (strcmp(o->format, "text") != 0 && strcmp(o->format, "json") != 0)
+		return cli_fail(CLI_USAGE, "--format '%s': wanted text or json", o->format);
 	int stop_fd = stop_signal_open();
 	if (stop_fd < 0)
 		return cli_fail(CLI_FAILED, "cannot watch signals: %s", strerror(-stop_fd));

@@ -48,6 +48,7 @@ struct judge {
 	const struct demo_hold **hold;                /* by cause, then start */
 	size_t hold_cnt, first_hold[DEMO_CAUSE_CNT + 1];
 	cc_ns longest[DEMO_CAUSE_CNT]; /* hold of that cause */
+	struct demo_listener each;
 };
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -347,6 +348,11 @@ static void judge_request(const struct judge *j, const struct demo_req *r, struc
 	}
 	bool cls = row && class_right(r, row);
 	bool who = row && v.right && v.right * 100 >= (v.right + v.wrong) * 95;
+	if (row && j->each.tell)
+		j->each.tell(j->each.arg, &(struct demo_verdict){ .row = row,
+								  .cause = r->cause,
+								  .class_right = cls,
+								  .culprit_right = who });
 	if (row && !(cls && who) && row->lost_inside && row->confidence < 90) {
 		sc->lost++; /* it does not claim to know */
 		return;
@@ -363,7 +369,7 @@ static void judge_request(const struct judge *j, const struct demo_req *r, struc
 		sc->wrong_id = row->id;
 }
 
-int demo_compare(const struct demo_shared *log, const struct snapshot *s,
+int demo_compare(const struct demo_shared *log, const struct snapshot *s, struct demo_listener each,
 		 struct demo_score ret[DEMO_CAUSE_CNT])
 {
 	size_t n = atomic_load(&log->req_cnt);
@@ -373,6 +379,7 @@ int demo_compare(const struct demo_shared *log, const struct snapshot *s,
 	int err = judge_init(&j, log, s);
 	if (err)
 		return err;
+	j.each = each;
 	memset(ret, 0, sizeof(*ret) * DEMO_CAUSE_CNT);
 	for (size_t i = 0; i < n; i++) {
 		const struct demo_req *r = &log->req[i];

@@ -19,13 +19,24 @@ struct demo_score {
 	struct cc_reqid wrong_id;
 };
 
+/* One request that the log has a clear word on, also one that says itself that events were lost. */
+struct demo_verdict {
+	const struct snap_request *row;
+	enum demo_cause cause;
+	bool class_right, culprit_right;
+};
+struct demo_listener { /* is told each verdict; tell NULL: nobody is */
+	void (*tell)(void *arg, const struct demo_verdict *v);
+	void *arg;
+};
+
 /* What a right answer is, for people: "lock > disk, held by the flushing request". */
 const char *demo_expectation(enum demo_cause cause);
 
 /* Judges all causes. @s has to hold every request of the run. Returns 0; -ENOMEM; -EOVERFLOW when
  * the log was too small for the run, so that nothing can be said. */
 CC_NODISCARD int demo_compare(const struct demo_shared *log, const struct snapshot *s,
-			      struct demo_score ret[DEMO_CAUSE_CNT]);
+			      struct demo_listener each, struct demo_score ret[DEMO_CAUSE_CNT]);
 
 #define DEMO_REQUESTS_MIN 10 /* fewer prove nothing */
 

@@ -97,7 +97,8 @@
 	X(share, min_precision, 0, 0, "P", C(EVAL),                                                \
 	  "exit 1 if e3-suppress is right in less than P (0..1) where it claims to know, if it "   \
 	  "knows less than 0.95, if paths agree less than 0.9")                                    \
-	X(str, format, "text", 'F', "F", C(ANALYZE) | C(EVAL), "text, json or md")                 \
+	X(str, format, "text", 'F', "F", C(ANALYZE) | C(EVAL) | C(DEMO),                           \
+	  "text, json or md; of demo --check, json has a line per request")                        \
 	X(u32, top_n, UINT32_MAX, 'N', "N", C(TOP) | C(ANALYZE) | C(EXPORT),                       \
 	  "how many requests, slowest first; 0: all (20; top: 500; export: all)")                  \
 	X(u32, min_confidence, 0, 0, "C", C(ANALYZE), "count pieces below C (0..100) as unknown")  \

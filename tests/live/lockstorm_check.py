@@ -52,10 +52,11 @@ def lock_pieces(analysis, tids):
                 parts.append((p["start_ns"], p["end_ns"]))
 
 
-def compare(analysis, takes):
+def judged(analysis, takes):
+    """(lock piece, its ns by kind)"""
     truth = Truth(takes)
-    ns = dict(right=0, wrong=0, unnamed=0, free=0, handed=0)
     for p, parts in lock_pieces(analysis, {t[0] for t in takes}):
+        ns = dict(right=0, wrong=0, unnamed=0, free=0, handed=0)
         parts = parts or [(p["start_ns"], p["end_ns"])]
         named = (p.get("holder") or {}).get("tid", 0)
         ns["handed"] += p["end_ns"] - p["start_ns"] - sum(b - a for a, b in parts)
@@ -65,7 +66,15 @@ def compare(analysis, takes):
                 held += b - a
                 ns["unnamed" if not named else "right" if tid == named else "wrong"] += b - a
             ns["free"] += hi - lo - held
-    return ns
+        yield p, ns
+
+
+def compare(analysis, takes):
+    total = dict(right=0, wrong=0, unnamed=0, free=0, handed=0)
+    for _, ns in judged(analysis, takes):
+        for kind in total:
+            total[kind] += ns[kind]
+    return total
 
 
 def waited(takes, lo, hi):

@@ -40,35 +40,33 @@ def culprit_ns(req, key, log, served_by, key_by_id):
     return right, wrong
 
 
-def main():
-    analysis, log = json.load(open(sys.argv[1])), read_log(sys.argv[2])
+def verdicts(analysis, log):
+    """(request, class right, culprit right) of every request that was queued, says the log."""
     by_key = {key_of(r): r for r in analysis["requests"]}
     key_by_id = {r["id"]: k for k, r in by_key.items()}
     served_by = defaultdict(list)
     for key, row in sorted(log.items(), key=lambda kv: kv[1]["taken"]):
         served_by[row["tid"]].append((key, row["taken"], row["answered"]))
-    n = missing = cls = who = inexact = 0
-    extra = len(set(by_key) - set(log))
-    first_wrong = None
     for key, row in log.items():
         wait, latency = row["taken"] - row["received"], row["answered"] - row["received"]
         req = by_key.get(key)
-        if not req:
-            missing += 1
+        if not req or wait < 0.6 * latency:
             continue
-        inexact += req["path_sum_ns"] != req["latency_ns"]
-        if wait < 0.6 * latency:
-            continue  # hardly queued, says the log
-        n += 1
         queued = sum(p["end_ns"] - p["start_ns"] for p in req["path"]
                      if p["depth"] == 0 and p["class"] == "queued")
-        cls_ok = req["dominant"]["class"] == "queued" and abs(queued - wait) < 1e6 + wait / 10
         right, wrong = culprit_ns(req, key, log, served_by, key_by_id)
-        who_ok = right > 0 and right >= SHARE * (right + wrong)
-        cls += cls_ok
-        who += who_ok
-        if not (cls_ok and who_ok) and first_wrong is None:
-            first_wrong = req["id"]
+        yield (req, req["dominant"]["class"] == "queued" and abs(queued - wait) < 1e6 + wait / 10,
+               right > 0 and right >= SHARE * (right + wrong))
+
+
+def main():
+    analysis, log = json.load(open(sys.argv[1])), read_log(sys.argv[2])
+    keys = {key_of(r) for r in analysis["requests"]}
+    missing, extra = len(set(log) - keys), len(keys - set(log))
+    inexact = sum(r["path_sum_ns"] != r["latency_ns"] for r in analysis["requests"])
+    judged = list(verdicts(analysis, log))
+    n, cls, who = len(judged), sum(v[1] for v in judged), sum(v[2] for v in judged)
+    first_wrong = next((r["id"] for r, cls_ok, who_ok in judged if not (cls_ok and who_ok)), None)
     lost = analysis["counters"]["ring_drops"]
     print(f"{len(log)} requests, {missing} not found, {extra} too many, {n} queued, class right {cls}, "
           f"culprit right {who}, {inexact} inexact, {lost} dropped" +

@@ -70,7 +70,7 @@ def at_end(fn, *args):
     _cleanup.append((fn, args))
 
 
-def _clean():
+def clean_up():
     while _cleanup:
         fn, args = _cleanup.pop()
         try:
@@ -79,7 +79,7 @@ def _clean():
             print("cleanup: %s" % e, file=sys.stderr)
 
 
-atexit.register(_clean)
+atexit.register(clean_up)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 

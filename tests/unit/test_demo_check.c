@@ -117,7 +117,7 @@ static void world_free(struct world *w)
 static struct demo_score judge(const struct world *w, enum demo_cause cause)
 {
 	struct demo_score score[DEMO_CAUSE_CNT];
-	cr_assert_eq(demo_compare(w->log, &w->s, score), 0);
+	cr_assert_eq(demo_compare(w->log, &w->s, (struct demo_listener){ 0 }, score), 0);
 	return score[cause];
 }
 
@@ -271,10 +271,10 @@ Test(demo_check, a_full_log_is_refused)
 	struct world *w = right_lock();
 	struct demo_score score[DEMO_CAUSE_CNT];
 	w->log->req_cnt = DEMO_REQS_MAX + 1;
-	cr_assert_eq(demo_compare(w->log, &w->s, score), -EOVERFLOW);
+	cr_assert_eq(demo_compare(w->log, &w->s, (struct demo_listener){ 0 }, score), -EOVERFLOW);
 	w->log->req_cnt = REQS;
 	w->log->hold_cnt = DEMO_HOLDS_MAX + 1;
-	cr_assert_eq(demo_compare(w->log, &w->s, score), -EOVERFLOW);
+	cr_assert_eq(demo_compare(w->log, &w->s, (struct demo_listener){ 0 }, score), -EOVERFLOW);
 	world_free(w);
 }
 
