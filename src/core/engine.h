@@ -176,10 +176,14 @@ bool engine_target_at(const struct engine *e, size_t i, struct engine_target *re
 /* When events were lost, in order of the records; false: no more. */
 bool engine_loss_at(const struct engine *e, size_t i, cc_ns *ret_from, cc_ns *ret_to);
 
-/* What task @tid is in right before @at, and since when (not before tracing, unless *ret_seeded).
- * False: not known. */
-bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_class *ret_cls,
-		     cc_ns *ret_since, bool *ret_seeded);
+/* What task @tid is in right before @at. False: not known. */
+struct engine_now {
+	enum wait_class cls;
+	cc_ns since; /* not before tracing, unless seeded */
+	bool seeded;
+	uint64_t ustack; /* of a wait; 0: none was taken */
+};
+bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, struct engine_now *ret);
 
 /* What task @tid was in during [lo, hi), the latest first, gaps where nothing is known. Of a
  * goroutine on a thread: what that thread was in. @fn < 0 ends it, and that is returned. */

@@ -206,9 +206,9 @@ bool engine_loss_at(const struct engine *e, size_t i, cc_ns *ret_from, cc_ns *re
 	return true;
 }
 
-bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_class *ret_cls,
-		     cc_ns *ret_since, bool *ret_seeded)
+bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, struct engine_now *ret)
 {
+	const struct side *side;
 	const struct task *t = at ? tasks_find(&e->tasks, tid, at) : NULL;
 	struct tl_piece tp;
 
@@ -226,10 +226,15 @@ bool engine_task_now(const struct engine *e, uint32_t tid, cc_ns at, enum wait_c
 	}
 	if (tp.kind != TL_RUN && tp.kind != TL_RUNQ && tp.kind != TL_BLOCKED)
 		return false;
-	*ret_cls = tp.kind == TL_RUN    ? WAIT_CPU
-		   : tp.kind == TL_RUNQ ? WAIT_RUNQ
-					: engine_classify(e, t, tp.ep).cls;
-	*ret_since = tp.start;
-	*ret_seeded = tp.start < e->stats.first_ns;
+	*ret = (struct engine_now){
+		.cls = tp.kind == TL_RUN    ? WAIT_CPU
+		       : tp.kind == TL_RUNQ ? WAIT_RUNQ
+					    : engine_classify(e, t, tp.ep).cls,
+		.since = tp.start,
+		.seeded = tp.start < e->stats.first_ns,
+	};
+	side = tp.kind == TL_BLOCKED ? ep_side(&e->tasks, tp.ep) : NULL;
+	if (side && side->told)
+		ret->ustack = side->ustack;
 	return true;
 }

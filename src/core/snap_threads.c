@@ -58,17 +58,16 @@ static int count_requests(struct snap_build *b, struct map *per_tid)
 	return 0;
 }
 
-static void show_now(const struct snap_build *b, struct snap_thread *t)
+static void show_now(struct snap_build *b, struct snap_thread *t)
 {
-	enum wait_class cls;
-	cc_ns since;
-	bool seeded;
+	struct engine_now now;
 
-	if (!engine_task_now(b->e, t->task.tid, b->hi, &cls, &since, &seeded) || since >= b->hi)
+	if (!engine_task_now(b->e, t->id, b->hi, &now) || now.since >= b->hi)
 		return;
-	t->now_cls = (uint8_t)cls;
-	t->now_ns = b->hi - since;
-	t->now_seeded = seeded;
+	t->now_cls = (uint8_t)now.cls;
+	t->now_ns = b->hi - now.since;
+	t->now_seeded = now.seeded;
+	t->now_site = labels_site(&b->labels, now.ustack);
 }
 
 int snap_threads(struct snap_build *b)

@@ -167,6 +167,7 @@ struct snap_thread { /* or a goroutine */
 	uint8_t now_cls;   /* what it is in at the end of the window: enum wait_class */
 	cc_ns now_ns;      /* for so long; 0: not known */
 	bool now_seeded;   /* began before tracing did */
+	cc_str now_site;   /* where it waits; "" not known */
 	cc_ns mix[9];      /* by WAIT_GROUPS, over the window */
 	uint8_t strip[60]; /* index in WAIT_GROUPS + 1 of what filled most of that slice; 0 none */
 };

@@ -257,6 +257,36 @@ static void put_waits(struct json *j, const struct snapshot *s)
 	json_close(j, ']');
 }
 
+static void put_threads(struct json *j, const struct snapshot *s)
+{
+	json_open(j, "threads", '[');
+	for (uint32_t i = 0; i < s->thread_cnt; i++) {
+		const struct snap_thread *t = &s->threads[i];
+		cc_ns known = 0;
+
+		json_open(j, NULL, '{');
+		put_task(j, "task", s, &t->task);
+		json_u64(j, "pid", t->task.tgid);
+		json_bool(j, "followed", t->flags & CC_TF_FOLLOWED);
+		json_u64(j, "requests", t->requests);
+		json_open(j, "now", '{');
+		json_str(j, "class", t->now_ns ? wait_class_json(t->now_cls) : "");
+		json_u64(j, "for_ns", t->now_ns);
+		json_bool(j, "before_tracing", t->now_seeded);
+		put_str(j, "site", s, t->now_site);
+		json_close(j, '}');
+		json_open(j, "ns", '{');
+		for (unsigned int g = 0; WAIT_GROUPS[g]; g++) {
+			json_u64(j, wait_group_name(WAIT_GROUPS[g]), t->mix[g]);
+			known += t->mix[g];
+		}
+		json_close(j, '}');
+		json_u64(j, "known_ns", known);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void put_blame(struct json *j, const struct snapshot *s)
 {
 	json_open(j, "blame", '[');
@@ -338,6 +368,7 @@ int json_snapshot_line(const struct snapshot *s, FILE *out)
 	put_waits(&j, s);
 	put_blame(&j, s);
 	put_counters(&j, s);
+	put_threads(&j, s);
 	if (s->runtime.live)
 		put_runtime(&j, s);
 	json_close(&j, '}');

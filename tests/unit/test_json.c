@@ -81,9 +81,10 @@ static void expect_keys(const cJSON *o, const char *const *keys)
 
 Test(json, snapshot_has_every_key_and_parses)
 {
-	static const char *const top[] = { "schema",          "now_ns",   "window_ns", "trace",
-					   "summary",         "requests", "waits",     "blame",
-					   "slow_vs_typical", "counters", "runtime",   NULL };
+	static const char *const top[] = {
+		"schema", "now_ns",          "window_ns", "trace",   "summary", "requests", "waits",
+		"blame",  "slow_vs_typical", "counters",  "threads", "runtime", NULL
+	};
 	static const char *const trace[] = { "format", "events", "lost",    "start_ns",
 					     "end_ns", "target", "targets", NULL };
 	static const char *const summary[] = { "requests", "in_flight", "p50_ns",
