@@ -122,6 +122,8 @@ struct cc_piece {
 	uint16_t flags;                       /* CC_PC_* */
 	uint32_t waker_tid, waker_tgid;       /* ended the wait; 0: none or not a task */
 	uint32_t holder_tid, holder_tgid;     /* had the resource meanwhile; 0: not known */
+	uint32_t last_tid;                    /* still waiting: who last ended such a wait on the
+					       * same resource, no more than a hint; 0: nobody */
 	uint32_t occupant_tid, occupant_tgid; /* RUNQ: had the CPU longest */
 	cc_ns occupant_ns;
 	uint32_t resource;       /* index from engine_resource_name(); 0: none */

@@ -149,6 +149,7 @@ static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
 		.waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end),
 		.holder = labels_task(n, p->holder_tid, p->holder_tgid, p->end),
 		.occupant = labels_task(n, p->occupant_tid, p->occupant_tgid, p->end),
+		.last = labels_task(n, p->last_tid, 0, p->end),
 		.site = labels_site(n, p->ustack),
 		.waker_site = labels_site(n, p->waker_ustack),
 		.resource = labels_resource(n, p->resource),

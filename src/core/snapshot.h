@@ -80,7 +80,7 @@ struct snap_mapping { /* a file as it was mapped */
 /* A piece, with everything a reader needs already looked up. */
 struct snap_piece {
 	struct cc_piece p;
-	struct snap_task task, waker, holder, occupant;
+	struct snap_task task, waker, holder, occupant, last;
 	cc_str site; /* the innermost user frame that names the place; "" none */
 	cc_str waker_site;
 	cc_str resource;

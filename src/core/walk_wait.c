@@ -120,13 +120,42 @@ static void name_owner(const struct task *t, const struct side *s, struct cc_pie
 	p->evidence |= CC_EV_BIT(HOLDER_OWNER);
 }
 
-/* Still waiting: who had the lock when it began is all there is to say. */
+#define LAST_LOOKED                                                                   \
+	256 /* earlier waits of the task that are looked at for one on the same thing \
+	     */
+
+/* Who last ended a wait on what @x still waits for: of anybody's when it is a lock, else of its own
+ * on the same descriptor. 0: nobody was seen to. */
+static uint32_t last_waker(struct walk *w, const struct wait *x)
+{
+	const struct task *t = &w->e->tasks.v.p[x->ti];
+	const struct episode *ep = x->tp->ep;
+	uint32_t res = wakes_lock_of(w->e, t, ep), cnt = 0;
+	const struct lock_wake *v = res ? resource_wakes(&w->e->res, res, 0, ep->out, &cnt) : NULL;
+
+	if (cnt)
+		return v[cnt - 1].waker_tid;
+	if (ep_is_go(ep) || !ep->key)
+		return 0;
+	for (uint32_t i = t->eps.cnt, left = LAST_LOOKED; i-- > 0 && left > 0; left--) {
+		const struct episode *o = &t->eps.p[i];
+
+		if (o->out < ep->out && o->syscall == ep->syscall && o->key == ep->key &&
+		    ep_blocked(o) && ep_task_wake(o))
+			return o->waker_tid;
+	}
+	return 0;
+}
+
+/* Still waiting: who had the lock when it began, and who ended such a wait last, is all there is to
+ * say. */
 static void emit_open(struct walk *w, struct wait *x)
 {
 	const struct side *s = ep_side(&w->e->tasks, x->tp->ep);
 
 	if (x->kind.is_lock && s && s->flags & CC_EX_OWNER && s->owner)
 		name_owner(&w->e->tasks.v.p[x->ti], s, &x->piece);
+	x->piece.last_tid = last_waker(w, x);
 	walk_emit(w, &x->piece);
 }
 

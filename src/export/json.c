@@ -117,6 +117,8 @@ static void put_piece(struct json *j, const struct snapshot *s, const struct sna
 	put_stack(j, "kernel_stack", s, p->kstack);
 	put_stack(j, "waker_kernel_stack", s, p->waker_kstack);
 	json_bool(j, "not_traced", p->p.flags & CC_PC_NOT_TRACED);
+	if (p->p.last_tid)
+		put_task(j, "last_waker", s, &p->last);
 	json_close(j, '}');
 }
 

@@ -156,6 +156,8 @@ static void put_note(const struct snapshot *s, const struct snap_piece *p, FILE 
 		fprintf(out, "  on %s", snapshot_str(s, p->resource));
 	if (p->p.holder_tid)
 		fprintf(out, "  held by %s", snap_task_text(s, &p->holder).s);
+	if (p->p.last_tid)
+		fprintf(out, "  (last ended by %s)", snap_task_text(s, &p->last).s);
 	if (p->p.occupant_tid)
 		fprintf(out, "  behind %s %s ms", snap_task_text(s, &p->occupant).s,
 			ms(p->p.occupant_ns).s);

@@ -262,6 +262,8 @@ static void draw_detail(struct canvas *c, const struct snapshot *s, const struct
 	label(&b, "serving", snapshot_str(s, p->for_request));
 	label(&b, "behind request", snapshot_str(s, p->by_request));
 	label(&d, "held by", snap_task_text(s, &p->holder).s);
+	if (p->p.last_tid)
+		label(&d, "last ended by", snap_task_text(s, &p->last).s);
 	label(&d, "woken by", snap_waker_text(s, p).s);
 	label(&d, "at", snapshot_str(s, p->waker_site));
 	label(&d, "CPU had by", snap_task_text(s, &p->occupant).s);

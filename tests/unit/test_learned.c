@@ -343,3 +343,27 @@ Test(learned, holder_works_for_the_request_it_touched_last)
 	cr_assert_eq(served_by(&t, T1), SOCKET(Q));
 	trace_done(&t);
 }
+
+Test(learned, open_wait_says_who_ended_such_a_wait_last)
+{
+	struct trace t = two_running();
+	struct cc_rec_episode ep = off(NR_POLL, 1, 3, 3, 0);
+
+	ep.key = 7;
+	trace_episode(&t, T0, ep);
+	trace_stop_off_key(&t, T0, NR_POLL, 7, 5, 9);
+	cr_assert_eq(trace_walk_piece(&t, T0, 5, 9, WAIT_POLL).last_tid, TID(T1));
+	trace_done(&t);
+}
+
+Test(learned, open_wait_on_something_else_names_nobody)
+{
+	struct trace t = two_running();
+	struct cc_rec_episode ep = off(NR_POLL, 1, 3, 3, 0);
+
+	ep.key = 6;
+	trace_episode(&t, T0, ep);
+	trace_stop_off_key(&t, T0, NR_POLL, 7, 5, 9);
+	cr_assert_eq(trace_walk_piece(&t, T0, 5, 9, WAIT_POLL).last_tid, 0);
+	trace_done(&t);
+}
