@@ -110,3 +110,17 @@ void slab_done(struct mem *m, struct slab *s)
 	mem_free(m, s->blocks, s->block_cap * sizeof(*s->blocks));
 	*s = (struct slab){ .size = s->size };
 }
+
+void sort_tail(void *p, size_t old, size_t cnt, size_t size, int (*cmp)(const void *, const void *))
+{
+	char *base = p, *new = base + old *size;
+	size_t from = old;
+
+	if (old == cnt)
+		return;
+	qsort(new, cnt - old, size, cmp);
+	while (from > 0 && cmp(base + (from - 1) * size, new) > 0)
+		from--;
+	if (from < old)
+		qsort(base + from * size, cnt - from, size, cmp);
+}

@@ -50,6 +50,11 @@ void slab_done(struct mem *m, struct slab *s);
 	} while (0)
 
 /* Takes the first @n elements away. */
+/* Sorts @cnt elements at @p of which the first @old are sorted already: what is new, then only as
+ * much of the old as it belongs among. */
+void sort_tail(void *p, size_t old, size_t cnt, size_t size,
+	       int (*cmp)(const void *, const void *));
+
 #define vec_drop_front(v, n)                                               \
 	do {                                                               \
 		(v)->cnt -= (n);                                           \

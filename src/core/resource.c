@@ -89,20 +89,10 @@ int resource_wake(struct resources *rs, uint32_t res, struct lock_wake w)
 	return 0;
 }
 
-/* What is new is sorted, then moved in among the last of what was. */
 static void sort_wakes(struct resource *r)
 {
-	uint32_t old = r->sorted, cnt = r->wakes.cnt;
-	struct lock_wake *p = r->wakes.p, *new = p + old;
-
-	r->sorted = cnt;
-	if (old == cnt)
-		return;
-	qsort(new, cnt - old, sizeof(*p), by_time);
-	while (old > 0 && by_time(&p[old - 1], new) > 0)
-		old--;
-	if (old < new - p)
-		qsort(p + old, cnt - old, sizeof(*p), by_time);
+	sort_tail(r->wakes.p, r->sorted, r->wakes.cnt, sizeof(*r->wakes.p), by_time);
+	r->sorted = r->wakes.cnt;
 }
 
 const struct lock_wake *resource_wakes(struct resources *rs, uint32_t res, cc_ns lo, cc_ns hi,

@@ -181,21 +181,11 @@ static int by_time(const void *a, const void *b)
 	return (x->wakee_tid > y->wakee_tid) - (x->wakee_tid < y->wakee_tid);
 }
 
-/* Wakes come task by task, a refresh at a time: what is new is sorted, then moved in among the last
- * of what was. */
+/* Wakes come task by task, a refresh at a time. */
 static void sort_given(struct task *t)
 {
-	uint32_t old = t->given_sorted, cnt = t->given.cnt;
-	struct given_wake *p = t->given.p, *new = p + old;
-
-	t->given_sorted = cnt;
-	if (old == cnt)
-		return;
-	qsort(new, cnt - old, sizeof(*p), by_time);
-	while (old > 0 && by_time(&p[old - 1], new) > 0)
-		old--;
-	if (old < new - p)
-		qsort(p + old, cnt - old, sizeof(*p), by_time);
+	sort_tail(t->given.p, t->given_sorted, t->given.cnt, sizeof(*t->given.p), by_time);
+	t->given_sorted = t->given.cnt;
 }
 
 const struct given_wake *wakes_given(struct task *t, cc_ns lo, cc_ns hi, uint32_t *ret_cnt)
