@@ -4,7 +4,9 @@
  *
  * Two votes name it. Forward: the server request the thread last received from when it connects or
  * first sends. Backward: the server request it next sends on after it read the reply. Alone each is
- * a guess (an event loop serves others meanwhile); together they were always right when measured.
+ * a guess (an event loop serves others meanwhile); together they were always right when measured on
+ * servers that go on with a request as soon as they have read it. Others (haproxy) read from
+ * several first: which of these a call is for is not known then, and it has no forward vote.
  */
 #ifndef CC_REQ_LINK_H
 #define CC_REQ_LINK_H
@@ -21,14 +23,41 @@ struct req_task {          /* per thread */
 	__u32 srv_ordinal, call_ordinal, back_ordinal;
 	__u32 back_call; /* number of that call on its socket */
 	__u32 back_cnt;  /* calls for back_* whose replies were read since the last vote */
-	__u32 pad;
+	__u32 srv_turn;  /* LINK_* */
 	struct cc_addr call_peer, back_peer;
 };
 
+enum {                   /* req_task.srv_turn */
+       LINK_READ = 1,    /* read since its last call or answer */
+       LINK_SEVERAL = 2, /* from more than one, with neither between; until it reads anew */
+};
+
+/* link_ordinal beside link_cookie 0: of one of several; not to be guessed when it sends, either */
+#define LINK_UNKNOWN 0xffffffffu
+
 static __always_inline void link_server_recv(struct req_task *t, const struct req_state *s)
 {
+	if (!(t->srv_turn & LINK_READ))
+		t->srv_turn = LINK_READ;
+	else if (t->srv_cookie != s->cookie)
+		t->srv_turn |= LINK_SEVERAL;
 	t->srv_cookie = s->cookie;
 	t->srv_ordinal = s->ordinal;
+}
+
+static __always_inline void link_forward(struct req_task *t, struct req_state *u)
+{
+	if (t->srv_turn & LINK_SEVERAL) {
+		u->link_cookie = 0;
+		u->link_ordinal = LINK_UNKNOWN;
+		return;
+	}
+	u->link_cookie = t->srv_cookie;
+	u->link_ordinal = t->srv_ordinal;
+	t->call_cookie = t->srv_cookie;
+	t->call_ordinal = t->srv_ordinal;
+	t->call_up = u->cookie;
+	req_copy_addr(&t->call_peer, &u->peer);
 }
 
 /* The thread connects (@connecting) or sends upstream on @u. */
@@ -36,14 +65,9 @@ static __always_inline void link_call(struct req_task *t, struct req_state *u, i
 {
 	if (!connecting && (u->conn & RQ_C_CALLING))
 		return; /* a further piece of the same call */
-	if (!(u->conn & RQ_C_FRESH) || !u->link_cookie) {
-		u->link_cookie = t->srv_cookie;
-		u->link_ordinal = t->srv_ordinal;
-		t->call_cookie = t->srv_cookie;
-		t->call_ordinal = t->srv_ordinal;
-		t->call_up = u->cookie;
-		req_copy_addr(&t->call_peer, &u->peer);
-	}
+	t->srv_turn &= ~(__u32)LINK_READ;
+	if (!(u->conn & RQ_C_FRESH) || (!u->link_cookie && u->link_ordinal != LINK_UNKNOWN))
+		link_forward(t, u);
 	if (connecting) {
 		u->conn |= RQ_C_FRESH;
 	} else {
@@ -75,6 +99,7 @@ static __always_inline int link_server_send(struct req_task *t, struct req_state
 {
 	int agreed, counted;
 
+	t->srv_turn &= ~(__u32)LINK_READ;
 	if (!t->back_up) {
 		if (!s->up_votes && t->call_cookie == s->cookie && t->call_ordinal == s->ordinal) {
 			s->up_votes = 1;

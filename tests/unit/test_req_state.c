@@ -435,6 +435,33 @@ Test(req_state, votes)
 	cr_expect_eq(a.up_calls, 0);
 }
 
+Test(req_state, forward_vote_needs_one_candidate)
+{
+	struct req_state a = { .cookie = 1, .ordinal = 1 }, b = { .cookie = 2, .ordinal = 1 };
+	struct req_state u = { .cookie = 9 }, v = { .cookie = 10 };
+	struct req_task t = { 0 };
+
+	link_server_recv(&t, &a); /* both are read before either goes on */
+	link_server_recv(&t, &b);
+	link_call(&t, &u, 1);
+	link_call(&t, &v, 1);
+	link_server_recv(&t, &b); /* connected meanwhile; that b is read now tells nothing of it */
+	link_call(&t, &u, 0);
+	cr_expect_eq(u.link_cookie, 0);
+	cr_expect_eq(v.link_cookie, 0);
+	link_reply(&t, &u, 5);
+	cr_expect_eq(link_server_send(&t, &b), 0);
+	cr_expect_neq(b.up_votes, 2);
+	a.ordinal++; /* the next call of the same connection: one candidate again */
+	link_server_recv(&t, &a);
+	link_server_recv(&t, &a);
+	link_call(&t, &u, 0);
+	cr_expect_eq(u.link_cookie, 1);
+	link_reply(&t, &u, 6);
+	cr_expect_eq(link_server_send(&t, &a), 1);
+	cr_expect_eq(a.up_votes, 2);
+}
+
 /* ---- random sequences --------------------------------------------------------------------- */
 
 static uint32_t rnd(uint64_t *seed, uint32_t n)
