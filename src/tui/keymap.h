@@ -22,6 +22,7 @@ enum screen {
 };
 #define ON(s) (1u << SCREEN_##s)
 #define ON_TOP (ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(HEALTH))
+#define ON_LISTS (ON(REQUESTS) | ON(WAITS) | ON(THREADS))
 #define ON_REQUEST (ON(PATH) | ON(STACKS) | ON(CONFIDENCE))
 #define ON_ALL (ON_TOP | ON_REQUEST)
 #define ON_ANYWHERE (ON_ALL | ON(SETUP) | ON(HELP))
@@ -41,8 +42,8 @@ enum screen {
 	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH) | ON(SETUP),            \
 	  "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', TK_RIGHT)         \
 	X(BACK, OPEN, ON_ANYWHERE, "back (never quits)", TK_ESC, TK_LEFT, TK_BACKSPACE)         \
-	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH),                                               \
-	  "to the request that was in the way (Esc: back)", 'B')                                \
+	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH) | ON(THREADS),                                 \
+	  "to the request (Esc: back) or thread that was in the way", 'B')                      \
 	X(ZOOM, OPEN, ON(PATH) | ON(THREADS),                                                   \
 	  "zoom into what is nested here; of a thread: its time as a path", 'z')                \
 	X(QUIT_BACK, OPEN, ON_ANYWHERE, "back; quits at the top", 'q')                          \
@@ -68,19 +69,17 @@ enum screen {
 	X(PREV_MATCH, FIND, ON_ALL, "previous match", 'N')                                      \
 	X(FILTER, FIND, ON_TOP, "filter: wait=lock lat>20ms peer=10.0.0.7:51122 !conf=L", '\\', \
 	  TK_F(4))                                                                              \
-	X(ONLY, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS), "only what this row stands for",  \
-	  'o')                                                                                  \
-	X(EXCLUDE, FIND, ON(REQUESTS) | ON(WAITS) | ON(THREADS),                                \
-	  "nothing of what this row stands for", 'x')                                           \
+	X(ONLY, FIND, ON_LISTS, "only what this row stands for", 'o')                           \
+	X(EXCLUDE, FIND, ON_LISTS, "nothing of what this row stands for", 'x')                  \
 	X(CLEAR_FILTER, FIND, ON_TOP, "clear the filter", 'c')                                  \
-	X(SORT_MENU, SORT, ON(REQUESTS), "choose the sort column", 's', TK_F(6))                \
-	X(SORT_PREV, SORT, ON(REQUESTS), "sort by the column before", '<')                      \
-	X(SORT_NEXT, SORT, ON(REQUESTS), "sort by the column after", '>')                       \
-	X(INVERT, SORT, ON(REQUESTS), "turn the order round", 'I')                              \
+	X(SORT_MENU, SORT, ON_LISTS, "choose the sort column", 's', TK_F(6))                    \
+	X(SORT_PREV, SORT, ON_LISTS, "sort by the column before", '<')                          \
+	X(SORT_NEXT, SORT, ON_LISTS, "sort by the column after", '>')                           \
+	X(INVERT, SORT, ON_LISTS, "turn the order round", 'I')                                  \
 	X(FREEZE, SORT, ON(REQUESTS), "keep rows where they are; new ones come last", 'f')      \
 	X(FOLLOW, SORT, ON(REQUESTS), "keep the first row selected", 'F', TK_F(8))              \
-	X(GROUP, SORT, ON(REQUESTS) | ON(WAITS),                                                \
-	  "group: requests by port; waits by class, site, resource, waker, holder, blame", 't', \
+	X(GROUP, SORT, ON_LISTS,                                                                \
+	  "group: by port; by role; waits: class, site, resource, waker, holder, blame", 't',   \
 	  TK_F(5))                                                                              \
 	X(ROOT, SORT, ON(WAITS), "by first wait or by root cause", 'r')                         \
 	X(PAUSE, TIME, ON_ALL, "pause and go on; a live trace keeps recording", ' ', 'p', 'Z')  \

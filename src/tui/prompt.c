@@ -206,15 +206,6 @@ struct item {
 	char key;
 	const char *name;
 };
-static const struct item sort_items[] = {
-	[SORT_LATENCY] = { 'l', "latency" },
-	[SORT_AGE] = { 'a', "age (newest first)" },
-	[SORT_CONFIDENCE] = { 'c', "confidence" },
-	[SORT_UNEXPLAINED] = { 'u', "unexplained time" },
-	[SORT_DOMINANT] = { 'd', "dominant wait" },
-	[SORT_CPU] = { 'p', "share on the CPU" },
-	[SORT_RUNQ] = { 'r', "share in the run queue" },
-};
 static const struct item save_items[] = {
 	[TUI_SAVE_REQUEST] = { 'r', "this request" },
 	[TUI_SAVE_FILTERED] = { 'f', "the filtered set" },
@@ -229,25 +220,29 @@ static const char *const form_names[] = {
 
 const char *sort_name(enum snap_sort s)
 {
-	static const char *const names[] = {
-		"LAT", "AGE", "CONF", "?%", "DOMINANT", "CPU%", "RUNQ%"
-	};
-	return s < ARRAY_SIZE(names) ? names[s] : "";
+	int n;
+	const struct sort_col *cols = sort_cols(SCREEN_REQUESTS, &n);
+	return (int)s < n ? cols[s].title : "";
 }
 
-int menu_items(enum menu_kind kind)
+int menu_items(const struct ui *ui)
 {
-	return kind == MENU_SORT   ? (int)ARRAY_SIZE(sort_items)
-	       : kind == MENU_SAVE ? SAVE_FORM_ROW + 1
-				   : 0;
+	int n = SAVE_FORM_ROW + 1;
+	if (ui->menu == MENU_SORT)
+		sort_cols(ui_screen(ui), &n);
+	return n;
 }
 
 const char *menu_item(const struct ui *ui, int i, char *ret_key)
 {
 	const struct item form = { 't', form_names[ui->save_form] };
-	const struct item *it = ui->menu == MENU_SORT ? &sort_items[i]
-				: i == SAVE_FORM_ROW  ? &form
-						      : &save_items[i];
+	const struct item *it = i == SAVE_FORM_ROW ? &form : &save_items[i];
+	int n;
+	if (ui->menu == MENU_SORT) {
+		const struct sort_col *col = &sort_cols(ui_screen(ui), &n)[i];
+		*ret_key = col->key;
+		return col->name;
+	}
 	*ret_key = it->key;
 	return it->name;
 }
@@ -282,15 +277,12 @@ static void choose(struct ui *ui, int i)
 		save(ui, (enum tui_save_what)i);
 		return;
 	}
-	ui->want.sort = (enum snap_sort)i;
-	if (ui->snap && ui_order(ui, NULL))
-		ui_say(ui, true, "out of memory");
-	ui_command(ui, TUI_CH_QUERY);
+	ui_sort_by(ui, i);
 }
 
 unsigned int menu_key(struct ui *ui, int key)
 {
-	int n = menu_items(ui->menu);
+	int n = menu_items(ui);
 	char letter;
 	for (int i = 0; i < n; i++) {
 		menu_item(ui, i, &letter);

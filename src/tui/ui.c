@@ -59,6 +59,8 @@ void ui_done(struct ui *ui)
 	snapshot_free(ui->pin);
 	theme_names_free(ui->themes);
 	free(ui->order);
+	free(ui->waits);
+	free(ui->threads);
 	free(ui->clip);
 	*ui = (struct ui){ 0 };
 }
@@ -223,7 +225,7 @@ static void swap_snapshot(struct ui *ui, struct snapshot *s)
 		snapshot_free(take_ptr(ui->pin));
 	else if (!ui->pin && old && snapshot_find(old, ui->want.selected))
 		ui->pin = take_ptr(old);
-	if (ui_order(ui, ui->frozen ? (old ? old : ui->pin) : NULL)) {
+	if (ui_rows(ui) || ui_order(ui, ui->frozen ? (old ? old : ui->pin) : NULL)) {
 		ui->order_cnt = 0;
 		ui_say(ui, true, "out of memory");
 	}
@@ -255,6 +257,17 @@ static void keep_rows(struct ui *ui, const uint64_t keys[SCREEN_CNT])
 			break;
 		}
 	}
+}
+
+void ui_reorder_rows(struct ui *ui)
+{
+	uint64_t keys[SCREEN_CNT];
+	if (!ui->snap)
+		return;
+	note_rows(ui, keys);
+	if (ui_rows(ui))
+		ui_say(ui, true, "out of memory");
+	keep_rows(ui, keys);
 }
 
 unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)

@@ -55,6 +55,18 @@ struct list_pos {
 	int row, top; /* selected, first shown */
 };
 
+/* Rows of Threads. */
+struct thread_row {
+	uint32_t at;  /* in snap->threads, of those outside in snap->outside; of a role its first */
+	uint32_t cnt; /* of a role: its threads, in the rows below it; 0: no role */
+	bool in_role, outside;
+};
+
+struct row_sort {
+	int col; /* of sort_cols() */
+	bool ascending;
+};
+
 struct zoom { /* pieces of the selected request */
 	uint32_t from, to;
 };
@@ -78,6 +90,11 @@ struct ui {
 	int w, h;
 	uint32_t *order; /* rows of Requests as shown: index in snap->requests, or ORDER_PIN */
 	uint32_t order_cnt, order_cap;
+	uint32_t *waits;            /* rows of Waits: index in snap->waits */
+	struct thread_row *threads; /* rows of Threads */
+	uint32_t thread_rows;
+	struct row_sort sorts[SCREEN_CNT]; /* of Waits and Threads; of Requests: want.sort */
+	bool by_role;
 	struct list_pos pos[SCREEN_CNT];
 	uint32_t piece; /* selected on Path; PIECE_UNSEEN */
 	struct zoom zoom[UI_ZOOMS];
@@ -152,6 +169,20 @@ void ui_note_port(struct ui *ui); /* the port of the selected row is the selecte
 void ui_keep_port(struct ui *ui); /* selects its row again: another request speaks for it now */
 void ui_port_toggle(struct ui *ui);
 
+/* ---- ui_rows.c: rows of Waits and Threads ---- */
+struct sort_col {
+	char key;
+	const char *title, *name;
+};
+const struct sort_col *sort_cols(enum screen s, int *ret_cnt);
+CC_NODISCARD int ui_rows(struct ui *ui); /* puts them in order; 0 or -ENOMEM */
+void ui_reorder_rows(struct ui *ui);     /* the same, and the selection stays where it was */
+const struct snap_wait *ui_wait(const struct ui *ui, int row);
+const struct thread_row *ui_thread_row(const struct ui *ui, int row);
+const struct snap_thread *ui_thread(const struct ui *ui, int row); /* NULL: no thread's row */
+void ui_role(const struct ui *ui, int row, char *buf, size_t cap); /* its name; "": no role */
+void ui_thread_blocker(struct ui *ui);
+
 /* Clamps rows and scrolls so that the selected row is visible. */
 void ui_settle(struct ui *ui);
 /* ---- ui_setup.c: rows of Setup; the columns follow ---- */
@@ -206,8 +237,11 @@ void ui_filter(struct ui *ui, const char *text); /* takes it as the filter */
 void prompt_open(struct ui *ui, enum prompt_kind kind);
 unsigned int prompt_key(struct ui *ui, int key);
 unsigned int menu_key(struct ui *ui, int key);
-int menu_items(enum menu_kind kind); /* number */
+int menu_items(const struct ui *ui); /* number, of the menu that is open */
 const char *menu_item(const struct ui *ui, int i, char *ret_key);
 const char *sort_name(enum snap_sort s);
+int ui_sort(const struct ui *ui); /* of the screen shown: column of sort_cols() */
+bool ui_ascending(const struct ui *ui);
+void ui_sort_by(struct ui *ui, int col);
 
 #endif

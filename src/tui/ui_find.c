@@ -14,10 +14,43 @@ static void resort(struct ui *ui, unsigned int changed)
 		ui_command(ui, changed);
 }
 
-static void sort_by(struct ui *ui, enum snap_sort sort)
+int ui_sort(const struct ui *ui)
 {
-	ui->want.sort = sort;
+	enum screen s = ui_screen(ui);
+	return s == SCREEN_REQUESTS ? (int)ui->want.sort : ui->sorts[s].col;
+}
+
+bool ui_ascending(const struct ui *ui)
+{
+	enum screen s = ui_screen(ui);
+	return s == SCREEN_REQUESTS ? ui->want.ascending : ui->sorts[s].ascending;
+}
+
+static void set_sort(struct ui *ui, struct row_sort by)
+{
+	enum screen s = ui_screen(ui);
+	if (s != SCREEN_REQUESTS) {
+		ui->sorts[s] = by;
+		ui_reorder_rows(ui);
+		return;
+	}
+	ui->want.sort = (enum snap_sort)by.col;
+	ui->want.ascending = by.ascending;
 	resort(ui, TUI_CH_QUERY);
+}
+
+void ui_sort_by(struct ui *ui, int col)
+{
+	int n;
+	sort_cols(ui_screen(ui), &n);
+	set_sort(ui, (struct row_sort){ (col + n) % n, ui_ascending(ui) });
+}
+
+static void by_role(struct ui *ui)
+{
+	ui->by_role = !ui->by_role;
+	ui_reorder_rows(ui);
+	ui_say(ui, false, "threads %s", ui->by_role ? "by role" : "each for itself");
 }
 
 static void next_group(struct ui *ui)
@@ -34,21 +67,19 @@ static void next_group(struct ui *ui)
 
 bool ui_act_order(struct ui *ui, enum action a)
 {
-	int n = menu_items(MENU_SORT);
 	switch ((int)a) {
 	case ACT_SORT_MENU:
 		ui->menu = MENU_SORT;
-		ui->menu_row = ui->want.sort;
+		ui->menu_row = ui_sort(ui);
 		return true;
 	case ACT_SORT_PREV:
-		sort_by(ui, (enum snap_sort)(((int)ui->want.sort + n - 1) % n));
+		ui_sort_by(ui, ui_sort(ui) - 1);
 		return true;
 	case ACT_SORT_NEXT:
-		sort_by(ui, (enum snap_sort)(((int)ui->want.sort + 1) % n));
+		ui_sort_by(ui, ui_sort(ui) + 1);
 		return true;
 	case ACT_INVERT:
-		ui->want.ascending = !ui->want.ascending;
-		resort(ui, TUI_CH_QUERY);
+		set_sort(ui, (struct row_sort){ ui_sort(ui), !ui_ascending(ui) });
 		return true;
 	case ACT_FREEZE:
 		ui->frozen = !ui->frozen;
@@ -66,6 +97,8 @@ bool ui_act_order(struct ui *ui, enum action a)
 	case ACT_GROUP:
 		if (ui_screen(ui) == SCREEN_REQUESTS)
 			ui_port_toggle(ui);
+		else if (ui_screen(ui) == SCREEN_THREADS)
+			by_role(ui);
 		else
 			next_group(ui);
 		return true;
@@ -81,14 +114,15 @@ bool ui_act_order(struct ui *ui, enum action a)
 
 /* ---- finding ---- */
 
-/* "key=value", quoted where the filter language needs it; "" for a value it cannot take. */
+/* @key, which ends in its operator, and @value, quoted where the filter language needs it; "" for a
+ * value it cannot take. */
 static void term_text(char *buf, size_t cap, const char *key, const char *value)
 {
 	bool quote = value[strcspn(value, " |")] != '\0';
 	if (!*value || strchr(value, '"'))
 		buf[0] = '\0';
 	else
-		snprintf(buf, cap, quote ? "%s=\"%s\"" : "%s=%s", key, value);
+		snprintf(buf, cap, quote ? "%s\"%s\"" : "%s%s", key, value);
 }
 
 static void wait_term(const struct ui *ui, const struct snap_wait *w, char *buf, size_t cap)
@@ -98,21 +132,21 @@ static void wait_term(const struct ui *ui, const struct snap_wait *w, char *buf,
 	case GROUP_CLASS:
 		break;
 	case GROUP_SITE:
-		term_text(buf, cap, "site", snapshot_str(s, w->site));
+		term_text(buf, cap, "site=", snapshot_str(s, w->site));
 		break;
 	case GROUP_RESOURCE:
-		term_text(buf, cap, "resource", snapshot_str(s, w->resource));
+		term_text(buf, cap, "resource=", snapshot_str(s, w->resource));
 		break;
 	case GROUP_WAKER:
-		term_text(buf, cap, "waker", snapshot_str(s, w->waker));
+		term_text(buf, cap, "waker=", snapshot_str(s, w->waker));
 		break;
 	case GROUP_HOLDER:
-		term_text(buf, cap, "holder", snapshot_str(s, w->holder));
+		term_text(buf, cap, "holder=", snapshot_str(s, w->holder));
 		break;
 	}
 	if (!*buf)
-		term_text(buf, cap, ui->want.root_causes ? "root" : "wait",
-			  wait_class_json(w->cls));
+		term_text(buf, cap,
+			  ui->want.root_causes ? "root=" : "wait=", wait_class_json(w->cls));
 }
 
 /* The victims of a row of blame: their port and the class they felt; "not both" is no term, so to
@@ -122,11 +156,22 @@ static void blame_term(const struct ui *ui, const struct snap_blame *b, bool exc
 {
 	const char *port = strrchr(snapshot_str(ui->snap, b->victim), ':');
 	char wait[64];
-	term_text(wait, sizeof(wait), "wait", wait_class_json(b->cls));
+	term_text(wait, sizeof(wait), "wait=", wait_class_json(b->cls));
 	if (!exclude && port && port[1] && !port[1 + strspn(port + 1, "0123456789")])
 		snprintf(buf, cap, "port=%s %s", port + 1, wait);
 	else
 		snprintf(buf, cap, "%s", wait);
+}
+
+static void thread_term(const struct ui *ui, int row, char *buf, size_t cap)
+{
+	const struct snap_thread *t = ui_thread(ui, row);
+	char role[64];
+	ui_role(ui, row, role, sizeof(role));
+	if (*role)
+		term_text(buf, cap, "comm~", role);
+	else if (t && !t->task.goid)
+		snprintf(buf, cap, "tid=%u", t->task.tid);
 }
 
 /* The filter term that the selected row stands for; "" if none. */
@@ -139,14 +184,14 @@ static void row_term(const struct ui *ui, bool exclude, char *buf, size_t cap)
 	buf[0] = '\0';
 	if (on == SCREEN_WAITS && s && ui->blame && row < s->blame_cnt)
 		blame_term(ui, &s->blame[row], exclude, buf, cap);
-	else if (on == SCREEN_WAITS && s && !ui->blame && row < s->wait_cnt)
-		wait_term(ui, &s->waits[row], buf, cap);
-	else if (on == SCREEN_THREADS && s && row < s->thread_cnt && !s->threads[row].task.goid)
-		snprintf(buf, cap, "tid=%u", s->threads[row].task.tid);
+	else if (on == SCREEN_WAITS && s && !ui->blame && ui_wait(ui, (int)row))
+		wait_term(ui, ui_wait(ui, (int)row), buf, cap);
+	else if (on == SCREEN_THREADS)
+		thread_term(ui, (int)row, buf, cap);
 	else if (on == SCREEN_REQUESTS && ui_port(ui, (int)row))
 		snprintf(buf, cap, "port=%u", ui_port(ui, (int)row)->port);
 	else if (on == SCREEN_REQUESTS && (r = ui_request(ui, &s)) && r->path_ok)
-		term_text(buf, cap, "wait", wait_class_json(r->dominant.cls));
+		term_text(buf, cap, "wait=", wait_class_json(r->dominant.cls));
 }
 
 /* Adds the row's term, unless the very same one is there. False: nothing to add. */

@@ -84,6 +84,7 @@ static void open_row(struct ui *ui)
 {
 	const struct snapshot *s;
 	const struct snap_request *r;
+	const struct snap_thread *t;
 	switch (ui_screen(ui)) {
 	case SCREEN_REQUESTS:
 		r = ui_request(ui, &s);
@@ -98,8 +99,8 @@ static void open_row(struct ui *ui)
 			ui_open(ui, SCREEN_STACKS);
 		break;
 	case SCREEN_THREADS:
-		if (ui->snap && ui->pos[SCREEN_THREADS].row < (int)ui->snap->thread_cnt &&
-		    !ui->snap->threads[ui->pos[SCREEN_THREADS].row].requests) {
+		t = ui_thread(ui, ui->pos[SCREEN_THREADS].row);
+		if (t && !t->requests) {
 			ui_open_span(ui);
 			break;
 		}

@@ -194,12 +194,12 @@ bool ui_on_span(const struct ui *ui) { return ui->before_span.kind != CC_REQID_N
 
 void ui_open_span(struct ui *ui)
 {
-	uint32_t row = (uint32_t)ui->pos[SCREEN_THREADS].row;
-	if (!ui->snap || row >= ui->snap->thread_cnt || ui->snap->threads[row].task.goid) {
+	const struct snap_thread *t = ui_thread(ui, ui->pos[SCREEN_THREADS].row);
+	if (!t || t->task.goid) {
 		ui_say(ui, true, "only of a traced thread is the time known");
 		return;
 	}
-	ui->want.span_tid = ui->snap->threads[row].task.tid;
+	ui->want.span_tid = t->task.tid;
 	ui->want.span_ns = ui->snap->now_ns;
 	ui->span_left = LOOK_SNAPSHOTS;
 	ui_command(ui, TUI_CH_QUERY);
@@ -249,7 +249,10 @@ bool ui_act_path(struct ui *ui, enum action a)
 {
 	switch ((int)a) {
 	case ACT_BLOCKER:
-		jump_blocker(ui);
+		if (ui_screen(ui) == SCREEN_THREADS)
+			ui_thread_blocker(ui);
+		else
+			jump_blocker(ui);
 		return true;
 	case ACT_ZOOM:
 		if (ui_screen(ui) == SCREEN_THREADS)

@@ -215,10 +215,12 @@ static void draw_tabs(const struct ui *ui, struct canvas *c, int y)
 	pen_put(&p, ROLE_FG, "  ");
 	if (ui_screen(ui) == SCREEN_REQUESTS && ui_by_port(ui)) {
 		pen_put(&p, ROLE_FG, "by port  ");
-	} else if (ui_screen(ui) == SCREEN_REQUESTS) {
+	} else if (keymap_row(ACT_SORT_MENU)->screens & 1u << ui_screen(ui) &&
+		   !(ui_screen(ui) == SCREEN_WAITS && ui->blame)) {
+		int n;
 		pen_put(&p, ROLE_INACTIVE, c->w >= 100 ? "sort " : "");
-		pen_printf(&p, ROLE_FG, "%s %s  ", sort_name(ui->want.sort),
-			   ui->want.ascending ? "▴" : "▾");
+		pen_printf(&p, ROLE_FG, "%s %s  ", sort_cols(ui_screen(ui), &n)[ui_sort(ui)].title,
+			   ui_ascending(ui) ? "▴" : "▾");
 	}
 	if (ui->snap && ui->want.filter[0]) {
 		char cnt[220];

@@ -104,7 +104,7 @@ void draw_legend(struct pen *p, const cc_ns ns[9], cc_ns total)
 
 void draw_menu(const struct ui *ui, struct canvas *c, const struct layout *l)
 {
-	int n = menu_items(ui->menu), w = 0;
+	int n = menu_items(ui), w = 0;
 	const char *title = ui->menu == MENU_SORT ? "Sort by" : "Save";
 	char key;
 	for (int i = 0; i < n; i++)

@@ -3,10 +3,7 @@
  * now; below them the tasks of others that had the CPU while these queued for it. */
 #include "view.h"
 
-static int threads_rows(const struct ui *ui)
-{
-	return ui->snap ? (int)(ui->snap->thread_cnt + ui->snap->outside_cnt) : 0;
-}
+static int threads_rows(const struct ui *ui) { return ui->snap ? (int)ui->thread_rows : 0; }
 
 static int threads_body(const struct ui *ui, const struct layout *l)
 {
@@ -65,15 +62,20 @@ static void draw_id(struct canvas *c, int y, style st, const struct snap_task *t
 }
 
 static void draw_thread(struct canvas *c, const struct snapshot *s, const struct snap_thread *t,
-			int y)
+			const struct thread_row *row, int y)
 {
 	struct thread_cols p = place(c->w);
+	int in = row->in_role ? 2 : 0;
 	cc_ns total = 0;
 	for (int i = 0; i < 9; i++)
 		total += t->mix[i];
 	style st = t->flags & CC_TF_FOLLOWED || t->flags & CC_TF_KTHREAD ? ROLE_INACTIVE : ROLE_FG;
-	draw_id(c, y, st, &t->task);
-	canvas_fit(c, NAME_X, y, NAME_W, st, snapshot_str(s, t->task.comm));
+	if (row->cnt)
+		canvas_printf(c, 3, y, 8, ROLE_TITLE, "%ux", row->cnt);
+	else
+		draw_id(c, y, st, &t->task);
+	canvas_fit(c, NAME_X + in, y, NAME_W - in, row->cnt ? ROLE_TITLE : st,
+		   snapshot_str(s, t->task.comm));
 	canvas_right(c, REQ_X, y, 6, ROLE_FG, text_count(t->requests).s);
 	if (p.now_w && t->now_ns) {
 		struct text d = text_dur(t->now_ns);
@@ -89,6 +91,27 @@ static void draw_thread(struct canvas *c, const struct snapshot *s, const struct
 			     t->mix[i] ? style_group(i) : ROLE_INACTIVE,
 			     total ? text_percent((double)t->mix[i] / (double)total).s : "-");
 	draw_strip(c, t, p.strip_x, y, p.strip_w);
+}
+
+/* What the threads of a role did, as if it were one; by its name, which ends where they differ. */
+static void draw_role(const struct ui *ui, struct canvas *c, int at, int y)
+{
+	const struct thread_row *role = ui_thread_row(ui, at);
+	struct snap_thread sum = { .task.comm = ui->snap->threads[role->at].task.comm };
+	unsigned int cnt[STRIP][10] = { 0 };
+	for (int i = 1; i <= (int)role->cnt; i++) {
+		const struct snap_thread *t = ui_thread(ui, at + i);
+		sum.requests += t->requests;
+		for (int g = 0; g < 9; g++)
+			sum.mix[g] += t->mix[g];
+		for (int k = 0; k < STRIP; k++)
+			cnt[k][CC_MIN(t->strip[k], 9)]++;
+	}
+	for (int k = 0; k < STRIP; k++)
+		for (uint8_t g = 1; g < 10; g++)
+			if (cnt[k][g] > (sum.strip[k] ? cnt[k][sum.strip[k]] : 0))
+				sum.strip[k] = g;
+	draw_thread(c, ui->snap, &sum, role, y);
 }
 
 static void draw_outside(struct canvas *c, const struct snapshot *s, const struct snap_outside *o,
@@ -131,11 +154,13 @@ static void threads_draw(const struct ui *ui, struct canvas *c, const struct lay
 		draw_empty(ui, c, l->body_y);
 	for (int i = 0; i < l->body_h && top + i < rows; i++) {
 		int y = l->body_y + i;
-		uint32_t row = (uint32_t)(top + i);
-		if (row < s->thread_cnt)
-			draw_thread(c, s, &s->threads[row], y);
+		const struct thread_row *row = ui_thread_row(ui, top + i);
+		if (row->outside)
+			draw_outside(c, s, &s->outside[row->at], y);
+		else if (row->cnt)
+			draw_role(ui, c, top + i, y);
 		else
-			draw_outside(c, s, &s->outside[row - s->thread_cnt], y);
+			draw_thread(c, s, &s->threads[row->at], row, y);
 		if (top + i == ui->pos[SCREEN_THREADS].row)
 			draw_selected(c, 1, y, '>');
 	}
@@ -144,21 +169,24 @@ static void threads_draw(const struct ui *ui, struct canvas *c, const struct lay
 static bool threads_match(const struct ui *ui, int row, const char *needle)
 {
 	const struct snapshot *s = ui->snap;
-	uint32_t i = (uint32_t)row;
-	return text_has(snap_task_text(s, i < s->thread_cnt ? &s->threads[i].task
-							    : &s->outside[i - s->thread_cnt].task)
-				.s,
-			needle);
+	const struct thread_row *r = ui_thread_row(ui, row);
+	return text_has(
+		snap_task_text(s, r->outside ? &s->outside[r->at].task : &s->threads[r->at].task).s,
+		needle);
 }
 
 static uint64_t threads_key(const struct ui *ui, int row)
 {
 	const struct snapshot *s = ui->snap;
-	uint32_t i = (uint32_t)row;
-	if (i < s->thread_cnt && s->threads[i].task.goid)
-		return 2ull << 32 ^ s->threads[i].task.goid << 1;
-	return i < s->thread_cnt ? s->threads[i].task.tid
-				 : 1ull << 32 | s->outside[i - s->thread_cnt].task.tid;
+	const struct thread_row *r = ui_thread_row(ui, row);
+	char role[64];
+	ui_role(ui, row, role, sizeof(role));
+	if (r->cnt)
+		return view_hash(3, role);
+	if (r->outside)
+		return 1ull << 32 | s->outside[r->at].task.tid;
+	const struct snap_task *t = &s->threads[r->at].task;
+	return t->goid ? 2ull << 32 ^ t->goid << 1 : t->tid;
 }
 
 const struct view_ops view_threads = {

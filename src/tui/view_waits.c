@@ -196,7 +196,7 @@ static void waits_draw(const struct ui *ui, struct canvas *c, const struct layou
 		if (ui->blame)
 			draw_blame(c, s, &s->blame[top + i], y);
 		else
-			draw_wait(ui, c, &s->waits[top + i], y);
+			draw_wait(ui, c, ui_wait(ui, top + i), y);
 		if (top + i == ui->pos[SCREEN_WAITS].row)
 			draw_selected(c, 1, y, '>');
 	}
@@ -210,8 +210,9 @@ static bool waits_match(const struct ui *ui, int row, const char *needle)
 	if (ui->blame)
 		return text_has(snapshot_str(s, s->blame[row].victim), needle) ||
 		       text_has(snapshot_str(s, s->blame[row].culprit), needle);
-	return text_has(wait_class_name(s->waits[row].cls), needle) ||
-	       text_has(wait_label(ui, &s->waits[row]), needle);
+	const struct snap_wait *w = ui_wait(ui, row);
+	return w &&
+	       (text_has(wait_class_name(w->cls), needle) || text_has(wait_label(ui, w), needle));
 }
 
 static uint64_t waits_key(const struct ui *ui, int row)
@@ -222,7 +223,9 @@ static uint64_t waits_key(const struct ui *ui, int row)
 		return view_hash(view_hash(b->cls, snapshot_str(s, b->victim)),
 				 snapshot_str(s, b->culprit));
 	}
-	const struct snap_wait *w = &s->waits[row];
+	const struct snap_wait *w = ui_wait(ui, row);
+	if (!w)
+		return 0;
 	/* of a class only one row: what its label says may change */
 	return ui->want.group == GROUP_CLASS ? w->cls : view_hash(w->cls, wait_label(ui, w));
 }

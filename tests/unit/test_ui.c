@@ -317,6 +317,76 @@ Test(ui, rows_of_threads_and_waits_keep_the_selection_by_what_they_are)
 	cr_expect_eq(t.ui.pos[SCREEN_WAITS].row, 0);
 }
 
+Test(ui, threads_and_waits_are_sorted_and_keep_their_selection)
+{
+	const struct snapshot *s = t.ui.snap;
+	cr_assert_geq(s->thread_cnt, 2u);
+	cr_assert_geq(s->wait_cnt, 3u);
+	ui_test_keys(&t, "3j");
+	uint32_t chosen = ui_thread(&t.ui, 1)->task.tid;
+	static const char *const keys[] = { "st", "I", "sc", ">", "<<", "s<Up><Enter>" };
+	for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+		ui_test_keys(&t, keys[k]);
+		const struct snap_thread *th = ui_thread(&t.ui, t.ui.pos[SCREEN_THREADS].row);
+		cr_assert(th);
+		cr_expect_eq(th->task.tid, chosen, "%s", keys[k]);
+	}
+	ui_test_keys(&t, "st"); /* by tid, turned round above */
+	for (int i = 1; i < (int)s->thread_cnt; i++) {
+		const struct snap_task *a = &ui_thread(&t.ui, i - 1)->task;
+		const struct snap_task *b = &ui_thread(&t.ui, i)->task;
+		cr_expect_lt(a->goid ? a->goid : a->tid, b->goid ? b->goid : b->tid);
+	}
+	ui_test_keys(&t, "2s9");
+	for (int i = 1; i < (int)s->wait_cnt; i++)
+		cr_expect_geq(ui_wait(&t.ui, i - 1)->p99_ns, ui_wait(&t.ui, i)->p99_ns);
+	cr_expect_eq(t.ui.want.sort, SORT_LATENCY, "that of Requests is its own");
+}
+
+Test(ui, threads_by_role)
+{
+	struct snapshot *s = ui_fixture(0);
+	uint32_t threads = s->thread_cnt, outside = s->outside_cnt;
+	struct snap_thread *th = (struct snap_thread *)s->threads;
+	th[2].task = (struct snap_task){ .tid = 4246, .comm = th[0].task.comm };
+	ui_snapshot(&t.ui, s);
+	ui_test_keys(&t, "3t");
+	uint32_t roles = 0, below = 0, alone = 0;
+	for (int i = 0; i < (int)t.ui.thread_rows; i++) {
+		const struct thread_row *r = ui_thread_row(&t.ui, i);
+		roles += r->cnt > 0;
+		below += r->cnt;
+		alone += !r->cnt && !r->in_role && !r->outside;
+	}
+	cr_expect_eq(below + alone, threads);
+	cr_expect_gt(roles, 0u);
+	cr_expect_gt(below, roles);
+	cr_expect_eq(t.ui.thread_rows, roles + threads + outside);
+	char role[64], want[80];
+	ui_test_keys(&t, "g");
+	ui_role(&t.ui, 0, role, sizeof(role));
+	snprintf(want, sizeof(want), "comm~%s", role);
+	ui_test_keys(&t, "<Enter>");
+	cr_expect_str_eq(t.ui.want.filter, want);
+	cr_expect_eq(ui_screen(&t.ui), SCREEN_REQUESTS);
+}
+
+Test(ui, the_blocker_of_a_thread_is_selected)
+{
+	ui_test_keys(&t, "3gB"); /* the holder of the hang's lock, which has no row */
+	cr_expect_eq(t.ui.pos[SCREEN_THREADS].row, 0);
+	cr_expect(strstr(t.ui.status, "worker/4250"), "%s", t.ui.status);
+	struct snapshot *s = ui_fixture(0);
+	((struct snap_thread *)s->threads)[1].task.tid = 4250;
+	ui_snapshot(&t.ui, s);
+	ui_test_keys(&t, "B");
+	const struct snap_thread *th = ui_thread(&t.ui, t.ui.pos[SCREEN_THREADS].row);
+	cr_assert(th);
+	cr_expect_eq(th->task.tid, 4250u);
+	ui_test_keys(&t, "GB");
+	cr_expect_eq(t.ui.pos[SCREEN_THREADS].row, (int)t.ui.thread_rows - 1, "of nobody's");
+}
+
 /* A thousand refreshes in which rows come, go, move and are sorted anew: the selection is where the
  * user put it, on the screen, and nothing that is shown differs from what was asked for. */
 Test(ui, selection_stays_through_a_thousand_refreshes)
