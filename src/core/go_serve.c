@@ -236,19 +236,31 @@ static bool is_shared(struct engine *e, const struct task *t)
 	return g->shared;
 }
 
+/* When it was at work on @got: a wait that this ended is over when it is woken. */
+static cc_ns item_begin(const struct task *t, const struct go_recv *got)
+{
+	uint32_t i = vec_lower_bound(&t->eps, out, got->t);
+	const struct episode *ep = i ? &t->eps.p[i - 1] : NULL;
+
+	return ep && ep->in >= got->t ? CC_MAX(ep->wake, got->t) : got->t;
+}
+
 static bool by_item(struct engine *e, const struct task *t, cc_ns at, uint32_t hops,
 		    struct served *ret)
 {
 	cc_ns end, over;
 	const struct go_recv *got = last_item(e, t, 0, at, &end);
-	const struct task *from = got ? tasks_find(&e->tasks, got->from, got->sent) : NULL;
+	const struct task *from;
 	struct served s;
 
+	if (got && item_begin(t, got) >= at)
+		got = last_item(e, t, 0, got->t, &end);
+	from = got ? tasks_find(&e->tasks, got->from, got->sent) : NULL;
 	ret->since = CC_MAX(ret->since, end);
 	if (!from || from == t)
 		return false;
 	serving(e, from, got->sent, 0, hops + 1, &s);
-	ret->since = CC_MAX(ret->since, got->t);
+	ret->since = CC_MAX(ret->since, item_begin(t, got));
 	if (!s.id.kind)
 		return false;
 	over = end_of(e, s.id);

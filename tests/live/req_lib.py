@@ -83,8 +83,8 @@ atexit.register(clean_up)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
-def tmpdir():
-    d = tempfile.mkdtemp(prefix="req-test-")
+def tmpdir(beneath=None):
+    d = tempfile.mkdtemp(prefix="req-test-", dir=beneath and os.path.abspath(beneath))
     os.chmod(d, 0o755)
     at_end(shutil.rmtree, d, True)
     return d
