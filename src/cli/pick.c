@@ -167,7 +167,40 @@ enum cli_exit pick_target(struct cli_opts *o, const struct config *cfg)
 	}
 }
 
+static bool is_target(const struct snapshot *s, uint32_t pid)
+{
+	for (uint32_t i = 0; i < s->target_cnt; i++)
+		if (s->targets[i].task.tgid == pid && !s->targets[i].followed)
+			return true;
+	return false;
+}
+
+void pick_ports(const struct snapshot *s, char *buf, size_t cap)
+{
+	struct listen_server *l = NULL;
+	size_t cnt = 0, len = 0;
+	uint16_t last = 0;
+	*buf = '\0';
+	if (listen_list(&l, &cnt))
+		return;
+	for (size_t i = 0; i < cnt; i++) { /* by port */
+		char one[16];
+		int n = snprintf(one, sizeof(one), "%s:%u", len ? ", " : "", l[i].port);
+		if (l[i].port == last || !is_target(s, l[i].pid) || len + (size_t)n >= cap)
+			continue;
+		last = l[i].port;
+		memcpy(buf + len, one, (size_t)n + 1);
+		len += (size_t)n;
+	}
+	free(l);
+}
+
 #else /* built with BPF=0 */
+void pick_ports(const struct snapshot *s, char *buf, size_t cap)
+{
+	(void)s;
+	snprintf(buf, cap, "%s", "");
+}
 
 enum cli_exit pick_target(struct cli_opts *o, const struct config *cfg)
 {

@@ -181,6 +181,7 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 				     .filter = o->filter,
 				     .first_ns = first_ns,
 				     .last_ns = last_ns,
+				     .ports = o->replay ? NULL : pick_ports,
 				     .max_frames = o->iterations };
 	int ui = o->script ? tui_script(&to, o->script, &why) : tui_run(&to);
 	err = session_stop(s);

@@ -57,7 +57,7 @@ static void draw_hints(const struct ui *ui, struct pen *p, int end)
 static void draw_loss(const struct snapshot *s, struct pen *p)
 {
 	uint64_t lost = text_drops(s);
-	pen_printf(p, ROLE_ERR, "%s events lost", text_count(lost).s);
+	pen_printf(p, ROLE_ERR, "%s event%s lost", text_count(lost).s, lost == 1 ? "" : "s");
 	if (s->loss_cnt) {
 		const struct snap_loss *first = &s->losses[0], *last = &s->losses[s->loss_cnt - 1];
 		pen_printf(p, ROLE_ERR, " %s-%s", text_clock(s, first->from, false).s,
@@ -213,9 +213,10 @@ void draw_empty(const struct ui *ui, struct canvas *c, int y)
 	int n = canvas_wrap(c, 2, y + 1, c->w - 3, 3, ROLE_FG, buf);
 	if (ui->opts.live && s->target.tgid)
 		snprintf(buf, sizeof(buf),
-			 "Is traffic reaching pid %u?  Waits (2) and Threads (3) work without "
-			 "requests.",
-			 s->target.tgid);
+			 "Is traffic reaching pid %u?  %s%s%sWaits (2) and Threads (3) work "
+			 "without requests.",
+			 s->target.tgid, *ui->ports ? "It listens on " : "", ui->ports,
+			 *ui->ports ? ".  " : "");
 	else
 		snprintf(buf, sizeof(buf), "Waits (2) and Threads (3) work without requests.");
 	n += canvas_wrap(c, 2, y + 2 + n, c->w - 3, 3, ROLE_INACTIVE, buf);
