@@ -84,6 +84,9 @@ $(foreach l,$(LAYERS),$(eval $(call LAYER_RULES,$(l))))
 # the table of Go's offsets is taken into it as it is
 $(O)/symbol/go_layout.o: src/symbol/go_offsets.json
 
+# and so are the themes
+$(O)/tui/theme_shipped.o: $(wildcard themes/*.theme)
+
 # ---- kernel programs ----------------------------------------------------------------------------
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 BPF_OBJ := $(patsubst bpf/%.bpf.c,$(O)/bpf/%.bpf.o,$(BPF_SRC))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#if HAVE_BPF
 #include "go_find.h"
 
-#if HAVE_BPF
 #include "go_bin.h"
 
 #include <errno.h>

@@ -49,22 +49,6 @@ const char theme_default_text[] = "theme[main_bg]=\"\"\n"
 				  "theme[heat_mid]=\"@130\"\n"
 				  "theme[heat_end]=\"@162\"\n";
 
-/* No colour at all: what NO_COLOR and terminals without colours get. */
-const char theme_mono_text[] = "attr[title]=\"bold\"\n"
-			       "attr[hi_fg]=\"bold\"\n"
-			       "attr[inactive_fg]=\"dim\"\n"
-			       "attr[div_line]=\"dim\"\n"
-			       "attr[selected_fg]=\"reverse\"\n"
-			       "attr[wait_lock]=\"bold\"\n"
-			       "attr[wait_disk]=\"bold\"\n"
-			       "attr[wait_queue]=\"bold\"\n"
-			       "attr[wait_sleep]=\"dim\"\n"
-			       "attr[conf_low]=\"bold underline\"\n"
-			       "attr[warn]=\"bold\"\n"
-			       "attr[err]=\"bold reverse\"\n"
-			       "attr[pause_bg]=\"reverse\"\n"
-			       "attr[replay_bg]=\"reverse\"\n";
-
 #define X(id, key, text) key,
 static const char *const role_keys[ROLE_CNT] = { THEME_ROLES(X) };
 #undef X

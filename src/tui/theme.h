@@ -59,7 +59,9 @@ struct theme {
 	struct look selected;
 };
 
-extern const char theme_default_text[], theme_mono_text[];
+extern const char theme_default_text[];
+const char *theme_shipped_name(size_t i);         /* NULL: no more; the first is mono */
+const char *theme_shipped_text(const char *name); /* NULL: not shipped */
 
 /* Reads theme text over @t, which has what is inherited. Returns 0, or -EBADMSG at the first line
  * that is no theme line (err->pos: its number, from 1); @t is then unchanged. */

@@ -72,9 +72,11 @@ static struct theme blank(const char *name)
 	return t;
 }
 
-static int load_path(const char *path, struct theme *ret, struct cc_err *err)
+/* @path NULL: from @text. What it leaves out is as in the default. */
+static int load_from(const char *path, const char *text, const char *name, struct theme *ret,
+		     struct cc_err *err)
 {
-	struct theme t = blank(path);
+	struct theme t = blank(name);
 	int e = theme_parse(theme_default_text, &t, err);
 	if (e)
 		return e;
@@ -84,7 +86,7 @@ static int load_path(const char *path, struct theme *ret, struct cc_err *err)
 	for (int i = 0; i < ROLE_CNT; i++)
 		t.role[i].attr = 0;
 	t.selected.attr = 0;
-	e = parse_file(path, &t, err);
+	e = path ? parse_file(path, &t, err) : theme_parse(text, &t, err);
 	if (e)
 		return e;
 	if (t.selected.bg == COLOUR_NONE)
@@ -98,22 +100,22 @@ int theme_load(const char *name, struct theme *ret, struct cc_err *err)
 	char dir[512], path[1024];
 	*err = (struct cc_err){ .pos = -1 };
 	if (strchr(name, '/') || strstr(name, ".theme"))
-		return load_path(name, ret, err);
+		return load_from(name, NULL, name, ret, err);
 	for (int i = 0; theme_dir(i, dir, sizeof(dir)); i++) {
 		snprintf(path, sizeof(path), "%s/%s.theme", dir, name);
-		int e = load_path(path, ret, err);
+		int e = load_from(path, NULL, name, ret, err);
 		if (e != -ENOENT && e != -ENOTDIR && e != -EACCES)
 			return e;
 	}
-	struct theme t = blank(name);
-	const char *text = !strcmp(name, "default") ? theme_default_text
-			   : !strcmp(name, "mono")  ? theme_mono_text
-						    : NULL;
-	if (!text) {
+	const char *text = theme_shipped_text(name);
+	if (text)
+		return load_from(NULL, text, name, ret, err);
+	if (strcmp(name, "default") != 0) {
 		snprintf(err->msg, sizeof(err->msg), "no theme of this name");
 		return -ENOENT;
 	}
-	int e = theme_parse(text, &t, err);
+	struct theme t = blank(name);
+	int e = theme_parse(theme_default_text, &t, err);
 	if (!e)
 		*ret = t;
 	return e;
@@ -156,8 +158,8 @@ char **theme_names(size_t *ret_cnt)
 	char **names = NULL, dir[512];
 	size_t cnt = 0;
 	int err = add_name(&names, &cnt, "default", 7);
-	if (!err)
-		err = add_name(&names, &cnt, "mono", 4);
+	for (size_t i = 0; !err && theme_shipped_name(i); i++)
+		err = add_name(&names, &cnt, theme_shipped_name(i), strlen(theme_shipped_name(i)));
 	for (int i = 0; !err && theme_dir(i, dir, sizeof(dir)); i++) {
 		DIR *d = opendir(dir);
 		struct dirent *e;

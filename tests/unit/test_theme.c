@@ -84,6 +84,24 @@ Test(theme, mono_has_no_colour_and_is_the_same_built_in)
 	cr_expect(file.selected.attr & ATTR_REVERSE);
 }
 
+Test(theme, shipped_ones_are_there_without_their_files)
+{
+	static const char *const names[] = { "dark",      "light",  "mono", "high-contrast",
+					     "okabe-ito", "tritan", NULL };
+	setenv("XDG_CONFIG_HOME", "/proc/none", 1);
+	setenv("XDG_DATA_DIRS", "/proc/none", 1);
+	size_t cnt;
+	char **all = theme_names(&cnt);
+	cr_expect_eq(cnt, ARRAY_SIZE(names), "these, and the default");
+	theme_names_free(all);
+	for (int i = 0; names[i]; i++) {
+		struct theme t = { 0 }, file = load(names[i]);
+		struct cc_err err;
+		cr_expect_eq(theme_load(names[i], &t, &err), 0, "%s", names[i]);
+		cr_expect(!memcmp(t.role, file.role, sizeof(t.role)), "%s", names[i]);
+	}
+}
+
 Test(theme, reads_btop_grammar_and_ours)
 {
 	struct theme t = { 0 };
