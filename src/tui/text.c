@@ -78,6 +78,14 @@ struct text text_count(uint64_t n)
 	return t;
 }
 
+struct text text_count_in(uint64_t n, int w)
+{
+	struct text t = text_count(n);
+	if ((int)strlen(t.s) <= w)
+		return t;
+	return n < 10000000 ? textf("%.0fk", (double)n / 1e3) : textf("%.0fM", (double)n / 1e6);
+}
+
 struct text text_percent(double share)
 {
 	double p = share * 100;

@@ -16,7 +16,8 @@ struct text text_age(cc_ns ns);     /* "60s" "5m" "3h": at most 4 columns */
 struct text text_delta(int64_t ns); /* "+41.0ms" */
 struct text text_bytes(uint64_t n); /* "312B" "48.2k" "21M" */
 struct text text_count(uint64_t n); /* "4 812" */
-struct text text_percent(double share); /* "67", "0.3", "<0.1"; share is 0..1 */
+struct text text_count_in(uint64_t n, int w); /* "104k", "12M" where it is too long for @w */
+struct text text_percent(double share);       /* "67", "0.3", "<0.1"; share is 0..1 */
 /* Wall clock "12:04:31", with @ms "12:04:31.250"; in the zone of TZ. */
 struct text text_clock(const struct snapshot *s, cc_ns ns, bool ms);
 struct text text_hms(cc_ns ns); /* "00:02:11" */

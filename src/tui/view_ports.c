@@ -70,7 +70,7 @@ void draw_port(const struct ui *ui, struct canvas *c, int row, int y, int h)
 		return;
 	const char *kind = snapshot_str(s, port->kind);
 	canvas_fit(c, 3, y, p.kind_w, ROLE_FG | CELL_BOLD, kind);
-	canvas_right(c, p.req_x, y, 8, ROLE_FG, text_count(port->requests).s);
+	canvas_right(c, p.req_x, y, 8, ROLE_FG, text_count_in(port->requests, 8).s);
 	if (p.p50_x)
 		canvas_right(c, p.p50_x, y, 7, ROLE_FG, text_dur(port->p50_ns).s);
 	canvas_right(c, p.p99_x, y, 7, ROLE_FG, text_dur(port->p99_ns).s);

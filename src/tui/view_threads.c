@@ -76,7 +76,7 @@ static void draw_thread(struct canvas *c, const struct snapshot *s, const struct
 		draw_id(c, y, st, &t->task);
 	canvas_fit(c, NAME_X + in, y, NAME_W - in, row->cnt ? ROLE_TITLE : st,
 		   snapshot_str(s, t->task.comm));
-	canvas_right(c, REQ_X, y, 6, ROLE_FG, text_count(t->requests).s);
+	canvas_right(c, REQ_X, y, 6, ROLE_FG, text_count_in(t->requests, 6).s);
 	if (p.now_w && t->now_ns) {
 		struct text d = text_dur(t->now_ns);
 		int w = canvas_width(d.s) + 1 + t->now_seeded;

@@ -95,7 +95,7 @@ static void draw_wait(const struct ui *ui, struct canvas *c, const struct snap_w
 	canvas_fit(c, 17, y, p.label_w, ROLE_FG, wait_label(ui, w));
 	canvas_right(c, p.total_x, y, 8, ROLE_FG | CELL_BOLD, text_dur(w->total_ns).s);
 	if (p.req_x)
-		canvas_right(c, p.req_x, y, 6, ROLE_FG, text_count(w->requests).s);
+		canvas_right(c, p.req_x, y, 6, ROLE_FG, text_count_in(w->requests, 6).s);
 	if (p.p50_x)
 		canvas_right(c, p.p50_x, y, 7, ROLE_FG, text_dur(w->p50_ns).s);
 	canvas_right(c, p.p99_x, y, 7, ROLE_FG, text_dur(w->p99_ns).s);

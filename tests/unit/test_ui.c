@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "columns.h"
+#include "text.h"
 #include "ui_util.h"
 #include "view.h"
 
@@ -385,6 +386,20 @@ Test(ui, the_blocker_of_a_thread_is_selected)
 	cr_expect_eq(th->task.tid, 4250u);
 	ui_test_keys(&t, "GB");
 	cr_expect_eq(t.ui.pos[SCREEN_THREADS].row, (int)t.ui.thread_rows - 1, "of nobody's");
+}
+
+Test(ui, a_number_too_long_for_its_column_is_rounded_never_cut)
+{
+	static const struct {
+		uint64_t n;
+		int w;
+		const char *want;
+	} rows[] = {
+		{ 99999, 6, "99 999" }, { 100251, 6, "100k" }, { 9999999, 6, "10000k" },
+		{ 12345678, 6, "12M" }, { 1204, 8, "1 204" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		cr_expect_str_eq(text_count_in(rows[i].n, rows[i].w).s, rows[i].want);
 }
 
 /* A thousand refreshes in which rows come, go, move and are sorted anew: the selection is where the
