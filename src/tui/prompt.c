@@ -235,16 +235,18 @@ int menu_items(const struct ui *ui)
 
 const char *menu_item(const struct ui *ui, int i, char *ret_key)
 {
-	const struct item form = { 't', form_names[ui->save_form] };
-	const struct item *it = i == SAVE_FORM_ROW ? &form : &save_items[i];
 	int n;
 	if (ui->menu == MENU_SORT) {
 		const struct sort_col *col = &sort_cols(ui_screen(ui), &n)[i];
 		*ret_key = col->key;
 		return col->name;
 	}
-	*ret_key = it->key;
-	return it->name;
+	if (i == SAVE_FORM_ROW) {
+		*ret_key = 't';
+		return form_names[ui->save_form];
+	}
+	*ret_key = save_items[i].key;
+	return save_items[i].name;
 }
 
 static void save(struct ui *ui, enum tui_save_what what)
