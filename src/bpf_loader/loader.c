@@ -7,6 +7,7 @@
 #include "load.h"
 #include "loader_int.h"
 #include "rings.h"
+#include "sample.h"
 #include "stats.h"
 #include "stream.h"
 #include "targets.h"
@@ -233,6 +234,7 @@ static int loader_stop(struct cc_source *s, cc_record_fn *fn, void *ctx)
 static void loader_free(struct cc_source *s)
 {
 	struct loader *l = (struct loader *)s;
+	sample_done(l);
 	sock_done(l);
 	follow_done(l);
 	go_done(l);

@@ -69,8 +69,12 @@ static struct served served_before(const struct helper *h, cc_ns at)
 	struct served s;
 
 	owner_served(h->w->e, t, at, h->lo, &s);
-	if (s.id.kind == CC_REQID_NONE && t->given.cnt)
+	if (s.id.kind == CC_REQID_NONE && t->given.cnt) {
 		s.id = by_wakes(h, at, &s.since);
+		/* a goroutine that reads a connection of many wakes for each of them in turn, and
+		 * lies in the network poller between: that is no work for the next one */
+		s.ambiguous = task_is_go(t) && s.id.kind != CC_REQID_NONE;
+	}
 	s.since = CC_MAX(s.since, h->lo);
 	walk_lean_on(h->w, s.id);
 	return s;

@@ -96,7 +96,8 @@ static int learn(struct sched_build *b, const struct sched_task *who, uint32_t t
 		t->tgid = tgid;
 		t->named = false;
 	}
-	memcpy(comm, who->comm.p, CC_MIN(who->comm.n, sizeof(comm) - 1));
+	if (who->comm.n)
+		memcpy(comm, who->comm.p, CC_MIN(who->comm.n, sizeof(comm) - 1));
 	if (comm[0] && (renamed || !t->comm[0]) && memcmp(comm, t->comm, sizeof(comm)) != 0) {
 		memcpy(t->comm, comm, sizeof(comm));
 		t->named = false;

@@ -142,7 +142,7 @@ ParameterizedTestParameters(import, line)
 
 static bool same(struct slice s, const char *text)
 {
-	return s.n == strlen(text) && !memcmp(s.p, text, s.n);
+	return s.n == strlen(text) && (!s.n || !memcmp(s.p, text, s.n));
 }
 
 ParameterizedTest(struct line_case *c, import, line)
