@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define QUEUE_MAX 4096
-#define OPEN_MAX 16 /* files with their debug information */
-#define FDS_MAX 256
+#define OPEN_MAX 128     /* files with their debug information */
+#define FDS_MAX OPEN_MAX /* not more: a file that was closed would not be handed over again */
 
 struct question {
 	struct place_file_id file;
