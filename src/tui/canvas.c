@@ -166,29 +166,53 @@ int canvas_width(const char *s)
 	return w;
 }
 
+/* What stands for text that is left out; one dot alone would read as a part of a name. */
+static const char *gap_text(const struct canvas *c) { return c->ascii ? ".." : "…"; }
+
+/* @s without its first @cols columns. */
+static const char *skip_columns(const char *s, int cols)
+{
+	for (int seen = 0; seen < cols && *s;)
+		seen += glyph_width(canvas_decode(&s));
+	return s;
+}
+
 int canvas_fit(struct canvas *c, int x, int y, int w, style st, const char *s)
 {
-	int full = canvas_width(s);
-	if (full <= w || w < 3)
+	const char *gap = gap_text(c);
+	int full = canvas_width(s), gap_w = canvas_width(gap);
+	if (full <= w || w < gap_w + 2)
 		return put_clipped(c, x, y, w, st, s);
 	/* the end of a name tells more than its middle: keep both ends */
-	int head = (w - 1) / 2, tail = w - 1 - head;
+	int head = (w - gap_w) / 2, tail = w - gap_w - head;
 	int at = put_clipped(c, x, y, head, st, s);
-	at += put_clipped(c, x + at, y, 1, st, "…");
-	int skip = full - tail;
-	for (int seen = 0; seen < skip;) {
-		uint32_t ch = canvas_decode(&s);
-		seen += glyph_width(ch);
-	}
-	return at + put_clipped(c, x + at, y, w - at, st, s);
+	at += put_clipped(c, x + at, y, gap_w, st, gap);
+	return at + put_clipped(c, x + at, y, w - at, st, skip_columns(s, full - tail));
 }
 
 int canvas_cut(struct canvas *c, int x, int y, int w, style st, const char *s)
 {
+	const char *gap = gap_text(c);
 	if (canvas_width(s) <= w)
 		return put_clipped(c, x, y, w, st, s);
-	int at = put_clipped(c, x, y, w - 1, st, s);
-	return at + put_clipped(c, x + at, y, w - at, st, "…");
+	int at = put_clipped(c, x, y, w - canvas_width(gap), st, s);
+	return at + put_clipped(c, x + at, y, w - at, st, gap);
+}
+
+int canvas_pan_cut(struct canvas *c, int x, int y, int w, style st, const char *s, int pan)
+{
+	return pan > 0 ? canvas_pan(c, x, y, w, st, s, pan) : canvas_cut(c, x, y, w, st, s);
+}
+
+int canvas_pan(struct canvas *c, int x, int y, int w, style st, const char *s, int pan)
+{
+	const char *gap = gap_text(c);
+	int gap_w = canvas_width(gap);
+	pan = CC_MIN(pan, canvas_width(s) - w); /* its end stays at the right */
+	if (pan <= 0 || w < gap_w + 2)
+		return canvas_fit(c, x, y, w, st, s);
+	int at = put_clipped(c, x, y, gap_w, st, gap);
+	return at + canvas_cut(c, x + at, y, w - at, st, skip_columns(s, pan + gap_w));
 }
 
 int canvas_right(struct canvas *c, int x, int y, int w, style st, const char *s)
@@ -226,28 +250,74 @@ void canvas_add(struct canvas *c, int x, int y, int w, style attr)
 		c->cells[y * c->w + i].st |= attr;
 }
 
+/* Where the first of the lines ends that @s makes in @w columns. */
+static const char *line_end(const char *s, int w)
+{
+	const char *cut = NULL;
+	int cols = 0;
+	for (const char *p = s, *q = s; *p; p = q) {
+		uint32_t ch = canvas_decode(&q);
+		if (ch == ' ')
+			cut = p;
+		cols += glyph_width(ch);
+		if (cols > w)
+			return cut && cut > s ? cut : p;
+	}
+	return s + strlen(s);
+}
+
+int canvas_lines(const char *s, int w)
+{
+	int n = 0;
+	for (const char *end; *s && w > 0; s = end + strspn(end, " "), n++)
+		if ((end = line_end(s, w)) == s)
+			break; /* not even one wide character fits */
+	return n;
+}
+
+#define WORD_KEPT 12 /* columns of a word that is cut */
+
+/* Takes @cols columns from the middle of the longest word: a path, a name of C++. False: there is
+ * no word so long. @s and @buf are not the same. */
+static bool squeeze(const struct canvas *c, const char *s, int cols, char *buf, size_t cap)
+{
+	const char *word = s, *gap = gap_text(c);
+	size_t len = 0;
+	for (const char *p = s; *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+		if (n > len) {
+			word = p;
+			len = n;
+		}
+		p += n;
+	}
+	snprintf(buf, cap, "%.*s", (int)len, word);
+	int w = canvas_width(buf), keep = w - cols - canvas_width(gap);
+	if (keep < WORD_KEPT)
+		return false;
+	const char *head = skip_columns(word, keep / 2);
+	snprintf(buf, cap, "%.*s%s%s", (int)(head - s), s, gap,
+		 skip_columns(word, w - (keep - keep / 2)));
+	return true;
+}
+
 int canvas_wrap(struct canvas *c, int x, int y, int w, int lines, style st, const char *s)
 {
-	int line = 0;
+	char texts[2][1024], buf[1024];
+	int line = 0, turn = 0;
+	while (w > 0 && canvas_lines(s, w) > lines &&
+	       squeeze(c, s, 3, texts[turn], sizeof(texts[0]))) {
+		s = texts[turn];
+		turn = !turn;
+	}
 	while (*s && line < lines && w > 0) {
-		const char *p = s, *cut = NULL;
-		int cols = 0;
-		for (const char *q = p; *q; p = q) {
-			uint32_t ch = canvas_decode(&q);
-			if (ch == ' ')
-				cut = p;
-			cols += glyph_width(ch);
-			if (cols > w)
-				break;
-		}
-		if (!*p || line == lines - 1) {
-			canvas_cut(c, x, y + line, w, st, s);
+		const char *end = line_end(s, w);
+		if (!*end || line == lines - 1) { /* how a sentence ends tells most */
+			canvas_fit(c, x, y + line, w, st, s);
 			return line + 1;
 		}
-		const char *end = cut && cut > s ? cut : p;
 		if (end == s)
-			return line; /* not even one wide character fits */
-		char buf[1024];
+			return line;
 		snprintf(buf, sizeof(buf), "%.*s", (int)(end - s), s);
 		canvas_text(c, x, y + line++, w, st, buf);
 		s = end + strspn(end, " ");

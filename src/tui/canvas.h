@@ -42,6 +42,10 @@ const struct cell *canvas_at(const struct canvas *c, int x, int y); /* NULL: out
 int canvas_text(struct canvas *c, int x, int y, int w, style st, const char *s);
 int canvas_fit(struct canvas *c, int x, int y, int w, style st, const char *s); /* cut in middle */
 int canvas_cut(struct canvas *c, int x, int y, int w, style st, const char *s); /* at the end */
+/* As canvas_fit(), moved to the left by up to @pan columns as far as there is more of it. */
+int canvas_pan(struct canvas *c, int x, int y, int w, style st, const char *s, int pan);
+/* As canvas_cut() while @pan is 0: for sentences. */
+int canvas_pan_cut(struct canvas *c, int x, int y, int w, style st, const char *s, int pan);
 int canvas_right(struct canvas *c, int x, int y, int w, style st, const char *s);
 int canvas_printf(struct canvas *c, int x, int y, int w, style st, const char *fmt, ...)
 	CC_PRINTF(6, 7);
@@ -57,6 +61,7 @@ int canvas_encode(uint32_t ch, char out[5]);
 
 /* Text wrapped at words into at most @lines lines; returns the lines used. */
 int canvas_wrap(struct canvas *c, int x, int y, int w, int lines, style st, const char *s);
+int canvas_lines(const char *s, int w); /* it makes in @w columns */
 
 /* Writes the text, trailing blanks cut, one line per row. */
 void canvas_dump(const struct canvas *c, FILE *out);

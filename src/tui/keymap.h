@@ -28,83 +28,84 @@ enum screen {
 #define ON_ANYWHERE (ON_ALL | ON(SETUP) | ON(HELP))
 
 /* id, group, screens, keys (up to 5), help. A key means one thing per screen (tested). */
-#define KEYMAP(X)                                                                               \
-	X(UP, MOVE, ON_ANYWHERE, "one row up", 'k', TK_UP)                                      \
-	X(DOWN, MOVE, ON_ANYWHERE, "one row down", 'j', TK_DOWN)                                \
-	X(PAGE_UP, MOVE, ON_ANYWHERE, "one page up", TK_PGUP, TK_CTRL('b'))                     \
-	X(PAGE_DOWN, MOVE, ON_ANYWHERE, "one page down", TK_PGDN, TK_CTRL('f'))                 \
-	X(HALF_UP, MOVE, ON_ANYWHERE, "half a page up", TK_CTRL('u'))                           \
-	X(HALF_DOWN, MOVE, ON_ANYWHERE, "half a page down", TK_CTRL('d'))                       \
-	X(TOP, MOVE, ON_ANYWHERE, "first row", 'g', TK_HOME)                                    \
-	X(BOTTOM, MOVE, ON_ANYWHERE, "last row", 'G', TK_END)                                   \
-	X(PAN_LEFT, MOVE, ON(STACKS) | ON(PATH), "show what lies left", 'H')                    \
-	X(PAN_RIGHT, MOVE, ON(STACKS) | ON(PATH), "show what lies right", 'L')                  \
-	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH) | ON(SETUP),            \
-	  "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', TK_RIGHT)         \
-	X(BACK, OPEN, ON_ANYWHERE, "back (never quits)", TK_ESC, TK_LEFT, TK_BACKSPACE)         \
-	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH) | ON(THREADS),                                 \
-	  "to the request (Esc: back) or thread that was in the way", 'B')                      \
-	X(ZOOM, OPEN, ON(PATH) | ON(THREADS),                                                   \
-	  "zoom into what is nested here; of a thread: its time as a path", 'z')                \
-	X(QUIT_BACK, OPEN, ON_ANYWHERE, "back; quits at the top", 'q')                          \
-	X(QUIT, OPEN, ON_ANYWHERE, "quit", 'Q', TK_CTRL('c'), TK_F(10))                         \
-	X(VIEW_REQUESTS, VIEW, ON_ANYWHERE, "Requests, slowest first", '1')                     \
-	X(VIEW_WAITS, VIEW, ON_ANYWHERE, "Waits: where the time of all of them went", '2')      \
-	X(VIEW_THREADS, VIEW, ON_ANYWHERE, "Threads", '3')                                      \
-	X(VIEW_HEALTH, VIEW, ON_ANYWHERE, "Health: losses, cost, what is attached", '4')        \
-	X(NEXT_PANE, VIEW, ON_ALL, "next tab", TK_TAB)                                          \
-	X(PREV_PANE, VIEW, ON_ALL, "previous tab", TK_BACKTAB)                                  \
-	X(PREVIEW, VIEW, ON(REQUESTS) | ON(PATH), "preview or details on and off", 'v')         \
-	X(FOLD, VIEW, ON(PATH), "fold short neighbours into one row, on and off", 'e')          \
-	X(KERNEL, VIEW, ON(STACKS), "kernel frames on and off", 'K')                            \
-	X(LINES, VIEW, ON(STACKS), "files and lines on and off", '#')                           \
-	X(THEME, VIEW, ON_ALL | ON(SETUP), "next theme", 'T')                                   \
-	X(SETUP, VIEW, ON_ALL, "setup: columns, sort, interval, theme; saved on request", 'S',  \
-	  TK_F(2))                                                                              \
-	X(MOUSE, VIEW, ON_ANYWHERE, "mouse on and off", 'M')                                    \
-	X(REDRAW, VIEW, ON_ANYWHERE, "draw the whole screen again", TK_CTRL('l'))               \
-	X(HELP, VIEW, ON_ANYWHERE, "this help, on and off", '?', 'h', TK_F(1))                  \
-	X(SEARCH, FIND, ON_ALL, "search", '/', TK_F(3))                                         \
-	X(NEXT_MATCH, FIND, ON_ALL, "next match", 'n')                                          \
-	X(PREV_MATCH, FIND, ON_ALL, "previous match", 'N')                                      \
-	X(FILTER, FIND, ON_TOP, "filter: wait=lock lat>20ms peer=10.0.0.7:51122 !conf=L", '\\', \
-	  TK_F(4))                                                                              \
-	X(ONLY, FIND, ON_LISTS, "only what this row stands for", 'o')                           \
-	X(EXCLUDE, FIND, ON_LISTS, "nothing of what this row stands for", 'x')                  \
-	X(CLEAR_FILTER, FIND, ON_TOP, "clear the filter", 'c')                                  \
-	X(SORT_MENU, SORT, ON_LISTS, "choose the sort column", 's', TK_F(6))                    \
-	X(SORT_PREV, SORT, ON_LISTS, "sort by the column before", '<')                          \
-	X(SORT_NEXT, SORT, ON_LISTS, "sort by the column after", '>')                           \
-	X(INVERT, SORT, ON_LISTS, "turn the order round", 'I')                                  \
-	X(FREEZE, SORT, ON(REQUESTS), "keep rows where they are; new ones come last", 'f')      \
-	X(FOLLOW, SORT, ON(REQUESTS), "keep the first row selected", 'F', TK_F(8))              \
-	X(GROUP, SORT, ON_LISTS,                                                                \
-	  "group: by port; by role; waits: class, site, resource, waker, holder, blame", 't',   \
-	  TK_F(5))                                                                              \
-	X(ROOT, SORT, ON(WAITS), "by first wait or by root cause", 'r')                         \
-	X(PAUSE, TIME, ON_ALL, "pause and go on; a live trace keeps recording", ' ', 'p', 'Z')  \
-	X(STEP_BACK, TIME, ON_ALL, "one refresh back", ',')                                     \
-	X(STEP_ON, TIME, ON_ALL, "one refresh on", '.')                                         \
-	X(SEEK_BACK, TIME, ON_ALL, "10 s back", '[')                                            \
-	X(SEEK_ON, TIME, ON_ALL, "10 s on", ']')                                                \
-	X(LEAP_BACK, TIME, ON_ALL, "1 min back", '{')                                           \
-	X(LEAP_ON, TIME, ON_ALL, "1 min on", '}')                                               \
-	X(PREV_MARK, TIME, ON_ALL, "to the mark, loss or worst moment before", '(')             \
-	X(NEXT_MARK, TIME, ON_ALL, "to the mark, loss or worst moment after", ')')              \
-	X(START, TIME, ON_ALL, "to the start", '0')                                             \
-	X(NEWEST, TIME, ON_ALL, "to the end; live: back to now", '$')                           \
-	X(GOTO, TIME, ON_ALL, "go to 12:04:31, +30s, 50%, or peer=10.0.0.7:51122 at=12:04:31",  \
-	  'b')                                                                                  \
-	X(SLOWER, TIME, ON_ALL, "replay slower; live: refresh less often", '-')                 \
-	X(FASTER, TIME, ON_ALL, "replay faster; live: refresh more often", '+', '=')            \
-	X(SAVE, SAVE, ON_ALL | ON(SETUP),                                                       \
-	  "save request, filtered set or window (pprof, trace, text); on Setup: the settings",  \
-	  'w', TK_F(9))                                                                         \
-	X(COPY, SAVE, ON_ALL, "copy the request's story; of other screens, the text (OSC 52)",  \
-	  'y')                                                                                  \
-	X(COPY_JSON, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request as JSON (OSC 52)", 'Y') \
-	X(MARK, SAVE, ON(REQUESTS) | ON_REQUEST, "mark or unmark the request", 'm', TK_F(7))    \
-	X(RESTART, VIEW, ON_ALL, "wait for the exited target to run again", 'R')                \
+#define KEYMAP(X)                                                                                \
+	X(UP, MOVE, ON_ANYWHERE, "one row up", 'k', TK_UP)                                       \
+	X(DOWN, MOVE, ON_ANYWHERE, "one row down", 'j', TK_DOWN)                                 \
+	X(PAGE_UP, MOVE, ON_ANYWHERE, "one page up", TK_PGUP, TK_CTRL('b'))                      \
+	X(PAGE_DOWN, MOVE, ON_ANYWHERE, "one page down", TK_PGDN, TK_CTRL('f'))                  \
+	X(HALF_UP, MOVE, ON_ANYWHERE, "half a page up", TK_CTRL('u'))                            \
+	X(HALF_DOWN, MOVE, ON_ANYWHERE, "half a page down", TK_CTRL('d'))                        \
+	X(TOP, MOVE, ON_ANYWHERE, "first row", 'g', TK_HOME)                                     \
+	X(BOTTOM, MOVE, ON_ANYWHERE, "last row", 'G', TK_END)                                    \
+	X(PAN_LEFT, MOVE, ON_ALL, "show what lies left of texts that are cut", 'H')              \
+	X(PAN_RIGHT, MOVE, ON_ALL, "show what lies right of texts that are cut", 'L')            \
+	X(OPEN, OPEN, ON(REQUESTS) | ON(WAITS) | ON(THREADS) | ON(PATH) | ON(SETUP),             \
+	  "open: path, then stacks; of a group: its requests", TK_ENTER, 'l', TK_RIGHT)          \
+	X(BACK, OPEN, ON_ANYWHERE, "back (never quits)", TK_ESC, TK_LEFT, TK_BACKSPACE)          \
+	X(BLOCKER, OPEN, ON(REQUESTS) | ON(PATH) | ON(THREADS),                                  \
+	  "to the request (Esc: back) or thread that was in the way", 'B')                       \
+	X(ZOOM, OPEN, ON(PATH) | ON(THREADS),                                                    \
+	  "zoom into what is nested here; of a thread: its time as a path", 'z')                 \
+	X(QUIT_BACK, OPEN, ON_ANYWHERE, "back; quits at the top", 'q')                           \
+	X(QUIT, OPEN, ON_ANYWHERE, "quit", 'Q', TK_CTRL('c'), TK_F(10))                          \
+	X(VIEW_REQUESTS, VIEW, ON_ANYWHERE, "Requests, slowest first", '1')                      \
+	X(VIEW_WAITS, VIEW, ON_ANYWHERE, "Waits: where the time of all of them went", '2')       \
+	X(VIEW_THREADS, VIEW, ON_ANYWHERE, "Threads", '3')                                       \
+	X(VIEW_HEALTH, VIEW, ON_ANYWHERE, "Health: losses, cost, what is attached", '4')         \
+	X(NEXT_PANE, VIEW, ON_ALL, "next tab", TK_TAB)                                           \
+	X(PREV_PANE, VIEW, ON_ALL, "previous tab", TK_BACKTAB)                                   \
+	X(PREVIEW, VIEW, ON(REQUESTS) | ON(PATH), "preview or details on and off", 'v')          \
+	X(FOLD, VIEW, ON(PATH) | ON(THREADS),                                                    \
+	  "fold short neighbours, or the threads of a role, into one row, on and off", 'e')      \
+	X(KERNEL, VIEW, ON(STACKS), "kernel frames on and off", 'K')                             \
+	X(LINES, VIEW, ON(STACKS), "files and lines on and off", '#')                            \
+	X(THEME, VIEW, ON_ALL | ON(SETUP), "next theme", 'T')                                    \
+	X(SETUP, VIEW, ON_ALL, "setup: columns, sort, interval, theme; saved on request", 'S',   \
+	  TK_F(2))                                                                               \
+	X(MOUSE, VIEW, ON_ANYWHERE, "mouse on and off", 'M')                                     \
+	X(REDRAW, VIEW, ON_ANYWHERE, "draw the whole screen again", TK_CTRL('l'))                \
+	X(HELP, VIEW, ON_ANYWHERE, "this help, on and off", '?', 'h', TK_F(1))                   \
+	X(SEARCH, FIND, ON_ALL, "search", '/', TK_F(3))                                          \
+	X(NEXT_MATCH, FIND, ON_ALL, "next match", 'n')                                           \
+	X(PREV_MATCH, FIND, ON_ALL, "previous match", 'N')                                       \
+	X(FILTER, FIND, ON_TOP, "filter: wait=lock lat>20ms peer=10.0.0.7:51122 !conf=L", '\\',  \
+	  TK_F(4))                                                                               \
+	X(ONLY, FIND, ON_LISTS, "only what this row stands for", 'o')                            \
+	X(EXCLUDE, FIND, ON_LISTS, "nothing of what this row stands for", 'x')                   \
+	X(CLEAR_FILTER, FIND, ON_TOP, "clear the filter", 'c')                                   \
+	X(SORT_MENU, SORT, ON_LISTS, "choose the sort column", 's', TK_F(6))                     \
+	X(SORT_PREV, SORT, ON_LISTS, "sort by the column before", '<')                           \
+	X(SORT_NEXT, SORT, ON_LISTS, "sort by the column after", '>')                            \
+	X(INVERT, SORT, ON_LISTS, "turn the order round", 'I')                                   \
+	X(FREEZE, SORT, ON(REQUESTS), "keep rows where they are; new ones come last", 'f')       \
+	X(FOLLOW, SORT, ON_LISTS, "keep the first row selected", 'F', TK_F(8))                   \
+	X(GROUP, SORT, ON_LISTS,                                                                 \
+	  "group: by port; threads by role; waits: class, site, resource, waker, holder, blame", \
+	  't', TK_F(5))                                                                          \
+	X(ROOT, SORT, ON(WAITS), "by first wait or by root cause", 'r')                          \
+	X(PAUSE, TIME, ON_ALL, "pause and go on; a live trace keeps recording", ' ', 'p', 'Z')   \
+	X(STEP_BACK, TIME, ON_ALL, "one refresh back", ',')                                      \
+	X(STEP_ON, TIME, ON_ALL, "one refresh on", '.')                                          \
+	X(SEEK_BACK, TIME, ON_ALL, "10 s back", '[')                                             \
+	X(SEEK_ON, TIME, ON_ALL, "10 s on", ']')                                                 \
+	X(LEAP_BACK, TIME, ON_ALL, "1 min back", '{')                                            \
+	X(LEAP_ON, TIME, ON_ALL, "1 min on", '}')                                                \
+	X(PREV_MARK, TIME, ON_ALL, "to the mark, loss or worst moment before", '(')              \
+	X(NEXT_MARK, TIME, ON_ALL, "to the mark, loss or worst moment after", ')')               \
+	X(START, TIME, ON_ALL, "to the start", '0')                                              \
+	X(NEWEST, TIME, ON_ALL, "to the end; live: back to now", '$')                            \
+	X(GOTO, TIME, ON_ALL, "go to 12:04:31, +30s, 50%, or peer=10.0.0.7:51122 at=12:04:31",   \
+	  'b')                                                                                   \
+	X(SLOWER, TIME, ON_ALL, "replay slower; live: refresh less often", '-')                  \
+	X(FASTER, TIME, ON_ALL, "replay faster; live: refresh more often", '+', '=')             \
+	X(SAVE, SAVE, ON_ALL | ON(SETUP),                                                        \
+	  "save request, filtered set or window (pprof, trace, text); on Setup: the settings",   \
+	  'w', TK_F(9))                                                                          \
+	X(COPY, SAVE, ON_ALL, "copy the request's story; of other screens, the text (OSC 52)",   \
+	  'y')                                                                                   \
+	X(COPY_JSON, SAVE, ON(REQUESTS) | ON_REQUEST, "copy the request as JSON (OSC 52)", 'Y')  \
+	X(MARK, SAVE, ON_LISTS | ON_REQUEST, "mark or unmark the request or row", 'm', TK_F(7))  \
+	X(RESTART, VIEW, ON_ALL, "wait for the exited target to run again", 'R')                 \
 	X(SUSPEND, VIEW, ON_ANYWHERE, "suspend (fg comes back)", TK_CTRL('z'))
 
 #define X(id, ...) ACT_##id,

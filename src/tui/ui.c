@@ -61,6 +61,7 @@ void ui_done(struct ui *ui)
 	free(ui->order);
 	free(ui->waits);
 	free(ui->threads);
+	free(ui->role_members);
 	free(ui->clip);
 	*ui = (struct ui){ 0 };
 }
@@ -137,6 +138,16 @@ bool ui_marked(const struct ui *ui, struct cc_reqid id)
 	return false;
 }
 
+bool ui_row_marked(const struct ui *ui, enum screen s, int row)
+{
+	const struct view_ops *v = view_of(s);
+	uint64_t key = ui->row_mark_cnt && v->key && row < v->rows(ui) ? v->key(ui, row) : 0;
+	for (int i = 0; key && i < ui->row_mark_cnt; i++)
+		if (ui->row_marks[i].screen == s && ui->row_marks[i].key == key)
+			return true;
+	return false;
+}
+
 void ui_select_row(struct ui *ui, int row)
 {
 	const struct snapshot *s;
@@ -180,6 +191,8 @@ bool ui_back(struct ui *ui)
 		return true;
 	}
 	if ((ui_screen(ui) == SCREEN_PATH || ui_screen(ui) == SCREEN_REQUESTS) && ui_jump_back(ui))
+		return true;
+	if (ui_screen(ui) == SCREEN_THREADS && ui_thread_back(ui))
 		return true;
 	if (ui->depth <= 1)
 		return false;
@@ -248,6 +261,8 @@ static void keep_rows(struct ui *ui, const uint64_t keys[SCREEN_CNT])
 	for (int i = 0; i < SCREEN_CNT; i++) {
 		const struct view_ops *v = view_of((enum screen)i);
 		int rows = v->key && keys[i] ? v->rows(ui) : 0;
+		if (v->key && ui->follow & 1u << i)
+			ui->pos[i] = (struct list_pos){ 0 }, rows = 0;
 		for (int k = 0; k < rows; k++) {
 			if (v->key(ui, k) != keys[i])
 				continue;
@@ -296,7 +311,8 @@ unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)
 	ui_found(ui);
 	ui_span_came(ui);
 	/* nobody has chosen a row yet, or the first one shall be selected */
-	if (ui->follow || !ui->chosen || ui->want.selected.kind == CC_REQID_NONE)
+	if (ui->follow & 1u << SCREEN_REQUESTS || !ui->chosen ||
+	    ui->want.selected.kind == CC_REQID_NONE)
 		ui_select_row(ui, 0);
 	else
 		ui_keep_port(ui);

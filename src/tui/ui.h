@@ -16,6 +16,8 @@
 #define ORDER_PIN UINT32_MAX
 #define UI_ZOOMS 8
 #define UI_JUMPS 8
+#define UI_FOLDS 64
+#define ROLE_KEY 3              /* of view_hash(), before a role's name */
 #define PIECE_UNSEEN UINT32_MAX /* begin at the dominant wait */
 
 enum { /* what ui_key() and ui_snapshot() ask the loop to do */
@@ -43,6 +45,10 @@ struct mark {
 	struct cc_reqid id;
 	cc_ns at; /* its end */
 };
+struct row_mark { /* on Waits or Threads: what the row is about, by view_ops.key */
+	enum screen screen;
+	uint64_t key;
+};
 
 /* The p99 of equal slices of all the time that can be gone to, as far as it was seen. */
 #define UI_BAR 240
@@ -60,6 +66,8 @@ struct thread_row {
 	uint32_t at;  /* in snap->threads, of those outside in snap->outside; of a role its first */
 	uint32_t cnt; /* of a role: its threads, in the rows below it; 0: no role */
 	bool in_role, outside;
+	bool folded;             /* a role: its threads have no rows */
+	const uint32_t *members; /* of a role, cnt of them: in snap->threads */
 };
 
 struct row_sort {
@@ -93,8 +101,14 @@ struct ui {
 	uint32_t *waits;            /* rows of Waits: index in snap->waits */
 	struct thread_row *threads; /* rows of Threads */
 	uint32_t thread_rows;
+	uint32_t *role_members;   /* what their members point into */
+	uint64_t folds[UI_FOLDS]; /* roles that are not as fold_all says */
+	int fold_cnt;
+	uint64_t thread_jumps[UI_JUMPS]; /* rows from which B went to another thread */
+	int thread_jump_cnt;
 	struct row_sort sorts[SCREEN_CNT]; /* of Waits and Threads; of Requests: want.sort */
-	bool by_role;
+	bool by_role, fold_all;
+	unsigned int follow; /* 1u << screen: its first row stays selected */
 	struct list_pos pos[SCREEN_CNT];
 	uint32_t piece; /* selected on Path; PIECE_UNSEEN */
 	struct zoom zoom[UI_ZOOMS];
@@ -106,9 +120,8 @@ struct ui {
 	char port_kind[64];          /* selected among the ports */
 	struct cc_reqid before_span; /* selected before a thread's time was */
 	int span_left;               /* snapshots that may come without it */
-	int pan;                     /* columns that stacks and notes are moved to the left */
-	bool no_preview, no_kernel, no_lines, chosen, frozen, follow, blame, no_theme, unfolded,
-		mouse;
+	int pan;                     /* columns that texts without room are moved to the left */
+	bool no_preview, no_kernel, no_lines, chosen, frozen, blame, no_theme, unfolded, mouse;
 	struct prompt prompt;
 	enum menu_kind menu;
 	int menu_row;
@@ -119,6 +132,8 @@ struct ui {
 	int history_at;
 	struct mark marks[UI_MARKS];
 	int mark_cnt;
+	struct row_mark row_marks[UI_MARKS];
+	int row_mark_cnt;
 	char status[256]; /* answer to the last key; "": none */
 	bool status_bad;
 	char *clip;
@@ -158,6 +173,7 @@ const struct snap_request *ui_row(const struct ui *ui, int i, const struct snaps
 const struct snap_piece *request_pieces(const struct snapshot *s, const struct snap_request *r,
 					uint32_t *ret_cnt);
 bool ui_marked(const struct ui *ui, struct cc_reqid id);
+bool ui_row_marked(const struct ui *ui, enum screen s, int row); /* of Waits and Threads */
 void ui_say(struct ui *ui, bool bad, const char *fmt, ...) CC_PRINTF(3, 4);
 
 /* Fills ui->order from ui->snap by the wanted sort; with @old (frozen) rows that were in @old stay
@@ -182,7 +198,12 @@ const struct snap_wait *ui_wait(const struct ui *ui, int row);
 const struct thread_row *ui_thread_row(const struct ui *ui, int row);
 const struct snap_thread *ui_thread(const struct ui *ui, int row); /* NULL: no thread's row */
 void ui_role(const struct ui *ui, int row, char *buf, size_t cap); /* its name; "": no role */
+/* ---- ui_threads.c ---- */
+bool ui_folded(const struct ui *ui, uint64_t role); /* by its view_hash() */
+void ui_fold_role(struct ui *ui);                   /* that of the selected row, on and off */
+void ui_next_roles(struct ui *ui);
 void ui_thread_blocker(struct ui *ui);
+bool ui_thread_back(struct ui *ui); /* false: B was not used */
 
 /* Clamps rows and scrolls so that the selected row is visible. */
 void ui_settle(struct ui *ui);

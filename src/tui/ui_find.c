@@ -46,13 +46,6 @@ void ui_sort_by(struct ui *ui, int col)
 	set_sort(ui, (struct row_sort){ (col + n) % n, ui_ascending(ui) });
 }
 
-static void by_role(struct ui *ui)
-{
-	ui->by_role = !ui->by_role;
-	ui_reorder_rows(ui);
-	ui_say(ui, false, "threads %s", ui->by_role ? "by role" : "each for itself");
-}
-
 static void next_group(struct ui *ui)
 {
 	if (!ui->blame && ui->want.group == GROUP_HOLDER) {
@@ -63,6 +56,16 @@ static void next_group(struct ui *ui)
 		ui_command(ui, TUI_CH_QUERY);
 	}
 	ui->pos[SCREEN_WAITS] = (struct list_pos){ 0 };
+}
+
+static void follow(struct ui *ui)
+{
+	unsigned int here = 1u << ui_screen(ui);
+	bool on = !(ui->follow & here);
+	if (on)
+		ui_goto_row(ui, 0);
+	ui->follow = on ? ui->follow | here : ui->follow & ~here;
+	ui_say(ui, false, "follow %s", on ? "on: the first row stays selected" : "off");
 }
 
 bool ui_act_order(struct ui *ui, enum action a)
@@ -88,17 +91,13 @@ bool ui_act_order(struct ui *ui, enum action a)
 		ui_say(ui, false, "order %s", ui->frozen ? "frozen" : "sorted again");
 		return true;
 	case ACT_FOLLOW:
-		ui->follow = !ui->follow;
-		if (ui->follow)
-			ui_select_row(ui, 0);
-		ui_say(ui, false, "follow %s",
-		       ui->follow ? "on: the first row stays selected" : "off");
+		follow(ui);
 		return true;
 	case ACT_GROUP:
 		if (ui_screen(ui) == SCREEN_REQUESTS)
 			ui_port_toggle(ui);
 		else if (ui_screen(ui) == SCREEN_THREADS)
-			by_role(ui);
+			ui_next_roles(ui);
 		else
 			next_group(ui);
 		return true;

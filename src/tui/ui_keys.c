@@ -12,9 +12,9 @@
 void ui_goto_row(struct ui *ui, int row)
 {
 	enum screen s = ui_screen(ui);
+	if (row != ui->pos[s].row)
+		ui->follow &= ~(1u << s);
 	if (s == SCREEN_REQUESTS) {
-		if (row != ui->pos[s].row)
-			ui->follow = false;
 		ui_select_row(ui, row);
 		return;
 	}
@@ -37,11 +37,13 @@ static bool act_move(struct ui *ui, enum action a)
 	case ACT_DOWN:
 		row++;
 		break;
-	case ACT_PAGE_UP:
+	case ACT_PAGE_UP: /* the rows move, the selection stays on its line */
 		row -= page;
+		ui->pos[s].top -= page;
 		break;
 	case ACT_PAGE_DOWN:
 		row += page;
+		ui->pos[s].top += page;
 		break;
 	case ACT_HALF_UP:
 		row -= (page + 1) / 2;

@@ -96,7 +96,29 @@ static void to_moment(struct ui *ui, bool on)
 
 /* ---- marks ---- */
 
-static void mark(struct ui *ui)
+static void mark_row(struct ui *ui)
+{
+	enum screen s = ui_screen(ui);
+	const struct view_ops *v = view_of(s);
+	int row = ui->pos[s].row;
+	if (!ui->snap || row >= v->rows(ui))
+		return;
+	uint64_t key = v->key(ui, row);
+	for (int i = 0; i < ui->row_mark_cnt; i++)
+		if (ui->row_marks[i].screen == s && ui->row_marks[i].key == key) {
+			ui->row_marks[i] = ui->row_marks[--ui->row_mark_cnt];
+			ui_say(ui, false, "no mark on this row");
+			return;
+		}
+	if (ui->row_mark_cnt == UI_MARKS) {
+		ui_say(ui, true, "no more than %d marks", UI_MARKS);
+		return;
+	}
+	ui->row_marks[ui->row_mark_cnt++] = (struct row_mark){ s, key };
+	ui_say(ui, false, "marked this row: ( and ) come back to it");
+}
+
+static void mark_request(struct ui *ui)
 {
 	const struct snapshot *s;
 	const struct snap_request *r = ui_request(ui, &s);
@@ -116,18 +138,28 @@ static void mark(struct ui *ui)
 	ui_say(ui, false, "marked %s: ( and ) come back to it", snapshot_str(s, r->id_text));
 }
 
+static bool row_is_marked(const struct ui *ui, enum screen on, int row)
+{
+	const struct snapshot *s;
+	const struct snap_request *r;
+	if (on != SCREEN_REQUESTS)
+		return ui_row_marked(ui, on, row);
+	r = ui_row(ui, row, &s);
+	return r && ui_marked(ui, r->id);
+}
+
 /* Among the rows of now there is no need to go back in time. */
 static bool next_marked_row(struct ui *ui, int step)
 {
-	int rows = (int)ui->order_cnt, row = ui->pos[SCREEN_REQUESTS].row;
-	if (!ui->opts.live || ui->want.paused || ui_screen(ui) != SCREEN_REQUESTS)
+	enum screen on = ui_screen(ui);
+	int rows = view_of(on)->rows(ui), row = ui->pos[on].row;
+	if (!(ON_LISTS & 1u << on) ||
+	    (on == SCREEN_REQUESTS && (!ui->opts.live || ui->want.paused)))
 		return false;
 	for (int i = 1; i <= rows; i++) {
-		const struct snapshot *s;
 		int at = (row + i * step % rows + rows) % rows;
-		const struct snap_request *r = ui_row(ui, at, &s);
-		if (r && ui_marked(ui, r->id)) {
-			ui_select_row(ui, at);
+		if (row_is_marked(ui, on, at)) {
+			ui_goto_row(ui, at);
 			return true;
 		}
 	}
@@ -137,8 +169,10 @@ static bool next_marked_row(struct ui *ui, int step)
 bool ui_act_mark(struct ui *ui, enum action a)
 {
 	bool on = a == ACT_NEXT_MARK;
-	if (a == ACT_MARK)
-		mark(ui);
+	if (a == ACT_MARK && ui_screen(ui) != SCREEN_REQUESTS && ON_LISTS & 1u << ui_screen(ui))
+		mark_row(ui);
+	else if (a == ACT_MARK)
+		mark_request(ui);
 	else if (!on && a != ACT_PREV_MARK)
 		return false;
 	else if (!ui->snap)

@@ -91,7 +91,7 @@ bool ui_open_folded(struct ui *ui)
 
 static void select_id(struct ui *ui, struct cc_reqid id, uint32_t piece)
 {
-	ui->follow = false;
+	ui->follow &= ~(1u << SCREEN_REQUESTS);
 	for (int i = 0; i < (int)ui->order_cnt; i++) {
 		const struct snapshot *s;
 		const struct snap_request *r = ui_row(ui, i, &s);
@@ -261,6 +261,10 @@ bool ui_act_path(struct ui *ui, enum action a)
 			zoom_in(ui);
 		return true;
 	case ACT_FOLD:
+		if (ui_screen(ui) == SCREEN_THREADS) {
+			ui_fold_role(ui);
+			return true;
+		}
 		ui->unfolded = !ui->unfolded;
 		ui_say(ui, false, ui->unfolded ? "every piece" : "short neighbours share a row");
 		return true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of Waits and Threads as they are shown: in the wanted order, threads by role; and the way
- * from a thread to the one that was in its way. */
+/* Rows of Waits and Threads as they are shown: in the wanted order, threads by role. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +124,13 @@ static size_t role_len(const char *comm)
 	return n ? n : strlen(comm);
 }
 
+static bool role_folded(const struct ui *ui, const char *comm)
+{
+	char role[64];
+	snprintf(role, sizeof(role), "%.*s", (int)role_len(comm), comm);
+	return ui_folded(ui, view_hash(ROLE_KEY, role));
+}
+
 static bool same_role(const struct snapshot *s, uint32_t a, uint32_t b)
 {
 	const char *x = snapshot_str(s, s->threads[a].task.comm);
@@ -133,27 +139,31 @@ static bool same_role(const struct snapshot *s, uint32_t a, uint32_t b)
 	return n == role_len(y) && !memcmp(x, y, n);
 }
 
-/* Each role of several where its first thread is, its threads below it. */
-static uint32_t group_roles(const struct snapshot *s, const struct keyed *k, bool *taken,
-			    struct thread_row *ret)
+/* Each role of several where its first thread is, its threads below it unless it is folded. */
+static uint32_t group_roles(const struct ui *ui, const struct keyed *k, bool *taken,
+			    struct thread_row *ret, uint32_t *members)
 {
-	uint32_t n = 0;
+	const struct snapshot *s = ui->snap;
+	uint32_t n = 0, used = 0;
 	for (uint32_t i = 0; i < s->thread_cnt; i++) {
 		if (taken[i])
 			continue;
-		struct thread_row *role = &ret[n++];
-		*role = (struct thread_row){ .at = k[i].at };
+		struct thread_row role = { .at = k[i].at, .members = members + used };
 		for (uint32_t j = i; j < s->thread_cnt; j++) {
 			if (taken[j] || !same_role(s, k[i].at, k[j].at))
 				continue;
 			taken[j] = true;
-			role->cnt++;
-			ret[n++] = (struct thread_row){ .at = k[j].at, .in_role = true };
+			members[used++] = k[j].at;
+			role.cnt++;
 		}
-		if (role->cnt == 1) { /* it stands for itself */
-			*role = (struct thread_row){ .at = k[i].at };
-			n--;
+		if (role.cnt == 1) { /* it stands for itself */
+			ret[n++] = (struct thread_row){ .at = k[i].at };
+			continue;
 		}
+		role.folded = role_folded(ui, snapshot_str(s, s->threads[role.at].task.comm));
+		ret[n++] = role;
+		for (uint32_t m = 0; m < role.cnt && !role.folded; m++)
+			ret[n++] = (struct thread_row){ .at = role.members[m], .in_role = true };
 	}
 	return n;
 }
@@ -170,7 +180,7 @@ static void order_waits(const struct ui *ui, struct keyed *k, uint32_t *ret)
 }
 
 static uint32_t order_threads(const struct ui *ui, struct keyed *k, bool *taken,
-			      struct thread_row *ret)
+			      struct thread_row *ret, uint32_t *members)
 {
 	const struct snapshot *s = ui->snap;
 	const struct row_sort *by = &ui->sorts[SCREEN_THREADS];
@@ -179,7 +189,7 @@ static uint32_t order_threads(const struct ui *ui, struct keyed *k, bool *taken,
 		k[i] = (struct keyed){ thread_key(&s->threads[i], by->col), i };
 	sort_keyed(k, s->thread_cnt, by->ascending);
 	if (ui->by_role)
-		n = group_roles(s, k, taken, ret);
+		n = group_roles(ui, k, taken, ret, members);
 	else
 		for (; n < s->thread_cnt; n++)
 			ret[n] = (struct thread_row){ .at = k[n].at };
@@ -195,21 +205,25 @@ int ui_rows(struct ui *ui)
 	uint32_t *waits = calloc(cnt, sizeof(*waits));
 	struct thread_row *threads = calloc(2 * cnt + s->outside_cnt, sizeof(*threads));
 	struct keyed *k = calloc(cnt, sizeof(*k));
+	uint32_t *members = calloc(cnt, sizeof(*members));
 	bool *taken = calloc(cnt, sizeof(*taken));
-	int err = waits && threads && k && taken ? 0 : -ENOMEM;
+	int err = waits && threads && k && members && taken ? 0 : -ENOMEM;
 	free(take_ptr(ui->waits)); /* they index the snapshot that was before */
 	free(take_ptr(ui->threads));
+	free(take_ptr(ui->role_members));
 	ui->thread_rows = 0;
 	if (err)
 		goto out;
 	order_waits(ui, k, waits);
-	ui->thread_rows = order_threads(ui, k, taken, threads);
+	ui->thread_rows = order_threads(ui, k, taken, threads, members);
 	ui->waits = take_ptr(waits);
 	ui->threads = take_ptr(threads);
+	ui->role_members = take_ptr(members);
 out:
 	free(waits);
 	free(threads);
 	free(k);
+	free(members);
 	free(taken);
 	return err;
 }
@@ -238,72 +252,4 @@ void ui_role(const struct ui *ui, int row, char *buf, size_t cap)
 	const char *comm =
 		r && r->cnt ? snapshot_str(ui->snap, ui->snap->threads[r->at].task.comm) : "";
 	snprintf(buf, cap, "%.*s", (int)role_len(comm), comm);
-}
-
-/* ---- who was in a thread's way ---- */
-
-static const struct snap_task *culprit(const struct snap_piece *p)
-{
-	return p->holder.tid ? &p->holder : p->occupant.tid ? &p->occupant : &p->waker;
-}
-
-/* The task that its requests waited for longest, of those whose paths are shown. */
-static const struct snap_task *blocker_of(const struct snapshot *s, uint32_t tid, cc_ns *ret_ns)
-{
-	const struct snap_task *best = NULL;
-	struct {
-		const struct snap_task *task;
-		cc_ns ns;
-	} seen[64];
-	size_t cnt = 0;
-	*ret_ns = 0;
-	for (uint32_t i = 0; i < s->request_cnt; i++) {
-		uint32_t pieces;
-		const struct snap_piece *p = request_pieces(s, &s->requests[i], &pieces);
-		for (uint32_t k = 0; k < pieces; k++) {
-			const struct snap_task *by = culprit(&p[k]);
-			size_t at = 0;
-			if (p[k].task.tid != tid || !by->tid || by->tid == tid)
-				continue;
-			while (at < cnt && seen[at].task->tid != by->tid)
-				at++;
-			if (at == ARRAY_SIZE(seen))
-				continue;
-			if (at == cnt) {
-				seen[cnt].task = by;
-				seen[cnt++].ns = 0;
-			}
-			seen[at].ns += by == &p[k].occupant ? p[k].p.occupant_ns
-							    : p[k].p.end - p[k].p.start;
-			if (seen[at].ns > *ret_ns) {
-				*ret_ns = seen[at].ns;
-				best = by;
-			}
-		}
-	}
-	return best;
-}
-
-void ui_thread_blocker(struct ui *ui)
-{
-	const struct snapshot *s = ui->snap;
-	const struct snap_thread *t = ui_thread(ui, ui->pos[SCREEN_THREADS].row);
-	cc_ns ns;
-	const struct snap_task *by = t && t->task.tid ? blocker_of(s, t->task.tid, &ns) : NULL;
-	if (!by) {
-		ui_say(ui, false, "nobody was in its way in the requests shown");
-		return;
-	}
-	for (int i = 0; i < (int)ui->thread_rows; i++) {
-		const struct thread_row *r = &ui->threads[i];
-		uint32_t tid = r->outside ? s->outside[r->at].task.tid : s->threads[r->at].task.tid;
-		if (r->cnt || tid != by->tid)
-			continue;
-		ui->pos[SCREEN_THREADS].row = i;
-		ui_say(ui, false, "%s was in its way for %s of the requests shown",
-		       snap_task_text(s, by).s, text_dur(ns).s);
-		return;
-	}
-	ui_say(ui, false, "%s was in its way for %s: it has no row here", snap_task_text(s, by).s,
-	       text_dur(ns).s);
 }

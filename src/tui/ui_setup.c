@@ -59,15 +59,17 @@ void setup_save(struct ui *ui)
 static int row_under(const struct ui *ui, const struct layout *l, int y)
 {
 	enum screen s = ui_screen(ui);
-	int height = s == SCREEN_REQUESTS && ui_by_port(ui) ? ports_height(ui, l) : 1;
-	int first = s == SCREEN_PATH                             ? 3
-		    : s == SCREEN_STACKS                         ? 4
-		    : s == SCREEN_HELP || s == SCREEN_CONFIDENCE ? 2
-								 : l->body_y;
+	int first = s == SCREEN_PATH         ? 3
+		    : s == SCREEN_STACKS     ? 4
+		    : s == SCREEN_CONFIDENCE ? 5
+		    : s == SCREEN_HELP       ? 2
+					     : l->body_y;
 	int at = y - first;
-	if (at < 0 || at >= view_of(s)->body(ui, l) * height)
+	if (s == SCREEN_REQUESTS && ui_by_port(ui))
+		return port_under(ui, l, y);
+	if (at < 0 || at >= view_of(s)->body(ui, l))
 		return -1;
-	int row = ui->pos[s].top + at / height;
+	int row = ui->pos[s].top + at;
 	return row < view_of(s)->rows(ui) ? row : -1;
 }
 

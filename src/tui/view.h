@@ -65,19 +65,21 @@ void draw_mix(struct canvas *c, int x, int y, int w, const cc_ns ns[9], cc_ns to
 void draw_spark_cell(struct canvas *c, int x, int y, cc_ns v, cc_ns top);
 /* The highest of each slice of @v, oldest first. */
 void draw_spark(struct canvas *c, int x, int y, int w, const cc_ns *v, int cnt);
-/* "name 46  name 22" by size, up to @end. */
-void draw_legend(struct pen *p, const cc_ns ns[9], cc_ns total);
+/* "lock 46  net 22" by size, "L46 N22" where these do not all fit before p->end. */
+void draw_legend(struct pen *p, const cc_ns ns[9]);
 style style_wait(unsigned int cls);
 style style_conf(unsigned int confidence);
 style style_group(int i);
 
 /* ---- Requests by port ---- */
-int ports_height(const struct ui *ui, const struct layout *l); /* lines of a row */
+int port_height(const struct ui *ui, int row);               /* lines of a row */
+int ports_body(const struct ui *ui, const struct layout *l); /* rows with the selected one last */
+int port_under(const struct ui *ui, const struct layout *l, int y); /* -1: none */
 void draw_port_titles(struct canvas *c, int y);
 void draw_port(const struct ui *ui, struct canvas *c, int row, int y, int h);
 /* "lock>disk fsync cart_mutex": the first wait, what lies beneath it, and where. */
 void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap_request *r, int x,
-		   int y, int w);
+		   int y, int w, int pan);
 
 /* ---- path rows: the Path screen and the preview ---- */
 

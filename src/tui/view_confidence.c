@@ -110,7 +110,7 @@ static int confidence_body(const struct ui *ui, const struct layout *l)
 }
 
 static void draw_reason(struct canvas *c, const struct snap_request *r, const struct reason *e,
-			int y)
+			int y, int pan)
 {
 	int value_w = c->w < 60 ? 0 : 22, x = c->w - value_w - 1;
 	double share = (double)e->ns / (double)CC_MAX(r->latency_ns, 1);
@@ -120,7 +120,7 @@ static void draw_reason(struct canvas *c, const struct snap_request *r, const st
 		canvas_right(c, 9, y, value_w ? 5 : 0, ROLE_FG, text_percent(share).s);
 	}
 	int what_x = value_w ? 16 : 8;
-	canvas_cut(c, what_x, y, x - what_x - 1, ROLE_FG, e->what);
+	canvas_pan_cut(c, what_x, y, x - what_x - 1, ROLE_FG, e->what, pan);
 	canvas_right(c, x, y, value_w, e->minus ? ROLE_CONF_LOW : ROLE_FG, e->value);
 }
 
@@ -145,7 +145,7 @@ static void confidence_draw(const struct ui *ui, struct canvas *c, const struct 
 	canvas_text(c, 4, 4, c->w, ROLE_TITLE, c->w < 60 ? "    REASON" : "RATE TIME%  REASON");
 	canvas_right(c, c->w - 12, 4, 11, ROLE_TITLE, c->w < 60 ? "" : "FACT");
 	for (int i = top; i < n && i - top < confidence_body(ui, l); i++) {
-		draw_reason(c, r, &out[i], 5 + i - top);
+		draw_reason(c, r, &out[i], 5 + i - top, ui->pan);
 		if (i == ui->pos[SCREEN_CONFIDENCE].row)
 			draw_selected(c, 0, 5 + i - top, 0);
 	}

@@ -185,8 +185,11 @@ static void draw_where(struct canvas *c, const struct snapshot *s, int y)
 	pen_put(&p, ROLE_INACTIVE, c->w >= 60 ? "where p99 went  " : "p99 in ");
 	draw_mix(c, p.x, y, w, s->p99_mix, 0);
 	p.x += w + 2;
-	draw_legend(&p, s->p99_mix, 0);
-	pen_put(&p, ROLE_INACTIVE, "(%)");
+	static const char unit[] = "(%)";
+	p.end -= (int)sizeof(unit); /* and the edge of the screen */
+	draw_legend(&p, s->p99_mix);
+	p.end = c->w;
+	pen_put(&p, ROLE_INACTIVE, unit);
 }
 
 enum screen tab_under(const struct ui *ui, const struct layout *l, int x, int y)
@@ -233,7 +236,7 @@ static void draw_tabs(const struct ui *ui, struct canvas *c, int y)
 	}
 	if (ui->frozen)
 		pen_put(&p, ROLE_WARN, "frozen  ");
-	if (ui->follow)
+	if (ui->follow & 1u << ui_screen(ui))
 		pen_put(&p, ROLE_WARN, "follow");
 }
 

@@ -8,7 +8,7 @@ struct health_line {
 	char what[44];
 	struct text value;
 	bool bad, title;
-	char why[100];
+	char why[240]; /* a note of the tracing may be long */
 };
 #define HEALTH_MAX 128
 
@@ -201,7 +201,7 @@ static int health_body(const struct ui *ui, const struct layout *l)
 	return l->body_h;
 }
 
-static void draw_line(struct canvas *c, const struct health_line *line, int y)
+static void draw_line(struct canvas *c, const struct health_line *line, int y, int pan)
 {
 	int what_w = c->w < 100 ? 31 : 36, value_x = CC_MIN(4 + what_w, c->w - 11);
 	if (line->title) {
@@ -209,12 +209,12 @@ static void draw_line(struct canvas *c, const struct health_line *line, int y)
 		return;
 	}
 	if (!line->what[0]) {
-		canvas_cut(c, 3, y, c->w - 4, ROLE_FG, line->why);
+		canvas_pan_cut(c, 3, y, c->w - 4, ROLE_FG, line->why, pan);
 		return;
 	}
 	canvas_cut(c, 3, y, CC_MIN(what_w, value_x - 4), ROLE_FG, line->what);
 	canvas_right(c, value_x, y, 10, line->bad ? ROLE_ERR : ROLE_FG | CELL_BOLD, line->value.s);
-	canvas_cut(c, value_x + 12, y, c->w - value_x - 13, ROLE_INACTIVE, line->why);
+	canvas_pan_cut(c, value_x + 12, y, c->w - value_x - 13, ROLE_INACTIVE, line->why, pan);
 }
 
 static void health_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
@@ -230,7 +230,7 @@ static void health_draw(const struct ui *ui, struct canvas *c, const struct layo
 	int n = lines(s, out);
 	canvas_cut(c, 3, l->cols_y, c->w - 4, ROLE_INACTIVE, snapshot_str(s, s->host));
 	for (int i = 0; i < l->body_h && top + i < n; i++) {
-		draw_line(c, &out[top + i], l->body_y + i);
+		draw_line(c, &out[top + i], l->body_y + i, ui->pan);
 		if (top + i == ui->pos[SCREEN_HEALTH].row)
 			draw_selected(c, 0, l->body_y + i, 0);
 	}

@@ -78,27 +78,44 @@ void draw_spark(struct canvas *c, int x, int y, int w, const cc_ns *v, int cnt)
 	}
 }
 
-void draw_legend(struct pen *p, const cc_ns ns[9], cc_ns total)
+/* One entry; its letter alone where names have no room. */
+static void legend_entry(char buf[48], int group, bool brief, double share)
 {
-	bool done[9] = { false };
+	struct text pc = text_percent(share);
+	if (brief)
+		snprintf(buf, 48, "%c%.8s ", WAIT_GROUPS[group], pc.s);
+	else
+		snprintf(buf, 48, "%.20s %.8s  ", wait_group_name(WAIT_GROUPS[group]), pc.s);
+}
+
+void draw_legend(struct pen *p, const cc_ns ns[9])
+{
+	char buf[48];
+	int order[9] = { 0 }, n = 0, w = 0;
 	cc_ns sum = 0;
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < 9; i++) {
+		int at = n;
+		if (!ns[i])
+			continue;
+		for (; at > 0 && ns[order[at - 1]] < ns[i]; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+		n++;
 		sum += ns[i];
-	total = CC_MAX(total, sum);
-	for (;;) {
-		int best = -1;
-		for (int i = 0; i < 9; i++)
-			if (!done[i] && ns[i] && (best < 0 || ns[i] > ns[best]))
-				best = i;
-		if (best < 0)
+	}
+	for (int i = 0; i < n; i++) {
+		legend_entry(buf, order[i], false, (double)ns[order[i]] / (double)sum);
+		w += canvas_width(buf);
+	}
+	bool brief = p->x + w > p->end;
+	for (int i = 0; i < n; i++) {
+		legend_entry(buf, order[i], brief, (double)ns[order[i]] / (double)sum);
+		w = canvas_width(buf);
+		if (p->x + w > p->end + 1) /* its last blank may go */
 			return;
-		done[best] = true;
-		const char *name = wait_group_name(WAIT_GROUPS[best]);
-		struct text pc = text_percent((double)ns[best] / (double)total);
-		if (p->x + canvas_width(name) + canvas_width(pc.s) + 3 > p->end)
-			return;
-		pen_put(p, style_group(best), name);
-		pen_printf(p, ROLE_FG, " %s  ", pc.s);
+		size_t name = strcspn(buf, "<0123456789");
+		pen_printf(p, style_group(order[i]), "%.*s", (int)name, buf);
+		pen_put(p, ROLE_FG, buf + name);
 	}
 }
 
@@ -110,11 +127,13 @@ void draw_menu(const struct ui *ui, struct canvas *c, const struct layout *l)
 	for (int i = 0; i < n; i++)
 		w = CC_MAX(w, canvas_width(menu_item(ui, i, &key)));
 	w += 8;
-	int x = CC_MAX(c->w - w - 4, 0), y = CC_MAX(l->status_y - n - 2, 0);
+	/* a low screen has room for some of them only: those around the selected one */
+	int h = CC_MAX(CC_MIN(n, l->status_y - 2), 1), top = CC_MAX(0, ui->menu_row - h + 1);
+	int x = CC_MAX(c->w - w - 4, 0), y = CC_MAX(l->status_y - h - 2, 0);
 	canvas_fill(c, x, y, w, ROLE_DIV, 0x2500);
-	canvas_fill(c, x, y + n + 1, w, ROLE_DIV, 0x2500);
-	for (int i = 0; i <= n + 1; i++) {
-		bool first = i == 0, last = i == n + 1;
+	canvas_fill(c, x, y + h + 1, w, ROLE_DIV, 0x2500);
+	for (int i = 0; i <= h + 1; i++) {
+		bool first = i == 0, last = i == h + 1;
 		canvas_fill(c, x, y + i, 1, ROLE_DIV, first ? 0x250c : last ? 0x2514 : 0x2502);
 		canvas_fill(c, x + w - 1, y + i, 1, ROLE_DIV,
 			    first  ? 0x2510
@@ -122,12 +141,12 @@ void draw_menu(const struct ui *ui, struct canvas *c, const struct layout *l)
 				   : 0x2502);
 	}
 	canvas_printf(c, x + 2, y, w - 4, ROLE_TITLE, " %s ", title);
-	for (int i = 0; i < n; i++) {
-		const char *name = menu_item(ui, i, &key);
+	for (int i = 0; i < h; i++) {
+		const char *name = menu_item(ui, top + i, &key);
 		canvas_fill(c, x + 1, y + 1 + i, w - 2, ROLE_FG, ' ');
 		canvas_fill(c, x + 2, y + 1 + i, 1, ROLE_HI, (unsigned char)key);
 		canvas_text(c, x + 5, y + 1 + i, w - 6, ROLE_FG, name);
-		if (i == ui->menu_row) {
+		if (top + i == ui->menu_row) {
 			canvas_add(c, x + 1, y + 1 + i, w - 2, CELL_SEL);
 			c->cur_x = x + 2;
 			c->cur_y = y + 1 + i;

@@ -87,9 +87,7 @@ static void draw_bar(struct canvas *c, const struct path_view *v, const struct s
 static void draw_note(struct canvas *c, const struct path_cols *cols, int y, int pan,
 		      const char *note)
 {
-	for (int i = 0; i < pan && *note; i++)
-		canvas_decode(&note);
-	canvas_cut(c, cols->note_x, y, cols->note_w, ROLE_FG, note);
+	canvas_pan_cut(c, cols->note_x, y, cols->note_w, ROLE_FG, note, pan);
 }
 
 static void draw_piece(struct canvas *c, const struct path_view *v, const struct snap_piece *sp,

@@ -34,10 +34,42 @@ static struct port_cols place(int w)
 	return p;
 }
 
-int ports_height(const struct ui *ui, const struct layout *l)
+#define SENTENCE_LINES 4
+
+/* Its figures and its whole sentence. */
+int port_height(const struct ui *ui, int row)
 {
-	int n = CC_MAX((int)ui->order_cnt, 1);
-	return CC_MAX(2, CC_MIN(3, l->body_h / n));
+	const struct snapshot *s;
+	const struct snap_request *r = ui_row(ui, row, &s);
+	int n = r ? canvas_lines(snapshot_str(s, r->verdict), ui->w - 7) : 1;
+	return 1 + CC_MAX(1, CC_MIN(n, SENTENCE_LINES));
+}
+
+int ports_body(const struct ui *ui, const struct layout *l)
+{
+	int row = CC_MAX(ui->pos[SCREEN_REQUESTS].row, 0), rows = (int)ui->order_cnt, n = 0, h = 0;
+	/* those above the selected one are shown with it; below the first page is room for more */
+	for (int i = CC_MIN(row, rows - 1); i >= 0; i--, n++)
+		if ((h += port_height(ui, i)) > l->body_h)
+			return CC_MAX(n, 1);
+	for (int i = row + 1; i < rows; i++, n++)
+		if ((h += port_height(ui, i)) > l->body_h)
+			break;
+	return CC_MAX(n, 1);
+}
+
+int port_under(const struct ui *ui, const struct layout *l, int y)
+{
+	int at = l->body_y;
+	for (int i = ui->pos[SCREEN_REQUESTS].top; i < (int)ui->order_cnt; i++) {
+		int h = port_height(ui, i);
+		if (at + h > l->body_y + l->body_h)
+			break;
+		if (y >= at && y < at + h)
+			return i;
+		at += h;
+	}
+	return -1;
 }
 
 void draw_port_titles(struct canvas *c, int y)
@@ -76,18 +108,19 @@ void draw_port(const struct ui *ui, struct canvas *c, int row, int y, int h)
 	canvas_right(c, p.p99_x, y, 7, ROLE_FG, text_dur(port->p99_ns).s);
 	group_sums(r->class_ns, groups);
 	draw_mix(c, p.mix_x, y, p.mix_w, groups, r->latency_ns);
-	draw_dominant(c, s, r, p.dom_x, y, p.dom_w);
+	draw_dominant(c, s, r, p.dom_x, y, p.dom_w, ui->pan);
 	if (p.share_x && r->path_ok)
 		canvas_printf(c, p.share_x, y, 3, ROLE_FG, "%3.0f", r->dominant.share * 100);
 	if (p.who_w) {
-		canvas_fit(c, p.woken_x, y, p.who_w, ROLE_FG, snapshot_str(s, r->waker_text));
-		canvas_fit(c, p.held_x, y, p.who_w, ROLE_FG, snapshot_str(s, r->holder_text));
+		canvas_pan(c, p.woken_x, y, p.who_w, ROLE_FG, snapshot_str(s, r->waker_text),
+			   ui->pan);
+		canvas_pan(c, p.held_x, y, p.who_w, ROLE_FG, snapshot_str(s, r->holder_text),
+			   ui->pan);
 	}
 	canvas_text(c, p.conf_x, y, 4, style_conf(r->confidence), text_conf(r->confidence).s);
-	/* the root cause stands at the end of the sentence: without room the middle is cut */
 	const char *verdict = snapshot_str(s, r->verdict);
-	if (h > 2)
+	if (!ui->pan)
 		canvas_wrap(c, 5, y + 1, c->w - 7, h - 1, ROLE_TITLE, verdict);
 	else
-		canvas_fit(c, 5, y + 1, c->w - 7, ROLE_TITLE, verdict);
+		canvas_pan(c, 5, y + 1, c->w - 7, ROLE_TITLE, verdict, ui->pan);
 }

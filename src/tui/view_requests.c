@@ -18,7 +18,7 @@ static const struct col_spec specs[COL_CNT] = {
 	[COL_LAT] = { "LAT ms", 7, 7, 0, true, SORT_LATENCY },
 	[COL_CPU] = { "CPU%", 4, 4, 4, true, SORT_CPU },
 	[COL_RUNQ] = { "RUNQ%", 5, 5, 4, true, SORT_RUNQ },
-	[COL_MIX] = { "MIX", 10, 16, 5, false, -1 },
+	[COL_MIX] = { "MIX", 8, 16, 5, false, -1 },
 	[COL_DOMINANT] = { "DOMINANT WAIT", 12, 60, 0, false, SORT_DOMINANT },
 	[COL_SHARE] = { "%", 3, 3, 8, true, -1 },
 	[COL_WOKEN] = { "WOKEN BY", 11, 18, 3, false, -1 },
@@ -31,6 +31,7 @@ static const struct col_spec specs[COL_CNT] = {
 
 struct cols {
 	int x[COL_CNT], w[COL_CNT]; /* w 0: not shown */
+	int pan;
 };
 
 #define ROW_LEAD 3 /* "> " and the mark */
@@ -38,6 +39,7 @@ struct cols {
 /* From this width on the dominant wait has room for two classes and a name; others go for it. */
 #define WIDE 110
 #define DOMINANT_WIDE 24
+#define MIX_WIDE 10
 
 static void place_columns(uint32_t wanted, int width, struct cols *ret)
 {
@@ -49,6 +51,8 @@ static void place_columns(uint32_t wanted, int width, struct cols *ret)
 		ret->w[i] = wanted & 1u << i ? specs[i].min : 0;
 		if (i == COL_DOMINANT && width >= WIDE)
 			ret->w[i] = DOMINANT_WIDE;
+		if (i == COL_MIX && ret->w[i] && width >= WIDE)
+			ret->w[i] = MIX_WIDE;
 		used += ret->w[i] ? ret->w[i] + 1 : 0;
 	}
 	for (int drop = 1; drop <= 8 && used - 1 > width; drop++)
@@ -96,7 +100,7 @@ static void draw_titles(const struct ui *ui, struct canvas *c, const struct cols
 static const char *group_of(unsigned int cls) { return wait_group_name(wait_class_letter(cls)); }
 
 void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap_request *r, int x,
-		   int y, int w)
+		   int y, int w, int pan)
 {
 	const struct snap_dominant *d = &r->dominant, *root = &r->root;
 	const char *where = snapshot_str(s, d->resource);
@@ -120,7 +124,7 @@ void draw_dominant(struct canvas *c, const struct snapshot *s, const struct snap
 										 : root->site);
 	}
 	pen_put(&p, ROLE_FG, " ");
-	canvas_fit(c, p.x, y, p.end - p.x, ROLE_FG, where);
+	canvas_pan(c, p.x, y, p.end - p.x, ROLE_FG, where, pan);
 }
 
 static void draw_cells(struct canvas *c, const struct snapshot *s, const struct snap_request *r,
@@ -144,7 +148,7 @@ static void draw_cells(struct canvas *c, const struct snapshot *s, const struct 
 	canvas_right(AT(COL_RUNQ), groups[1] ? ROLE_RUNQ : ROLE_INACTIVE,
 		     text_percent((double)groups[1] / lat).s);
 	draw_mix(AT(COL_MIX), groups, r->latency_ns);
-	draw_dominant(c, s, r, cols->x[COL_DOMINANT], y, cols->w[COL_DOMINANT]);
+	draw_dominant(c, s, r, cols->x[COL_DOMINANT], y, cols->w[COL_DOMINANT], cols->pan);
 	if (r->path_ok) {
 		canvas_printf(c, cols->x[COL_SHARE], y, cols->w[COL_SHARE], ROLE_FG, "%3.0f",
 			      r->dominant.share * 100);
@@ -152,12 +156,12 @@ static void draw_cells(struct canvas *c, const struct snapshot *s, const struct 
 			     text_percent((double)r->unexplained_ns / lat).s);
 		canvas_text(AT(COL_CONF), style_conf(r->confidence), text_conf(r->confidence).s);
 	}
-	canvas_fit(AT(COL_WOKEN), ROLE_FG, snapshot_str(s, r->waker_text));
-	canvas_fit(AT(COL_HELD), ROLE_FG, snapshot_str(s, r->holder_text));
+	canvas_pan(AT(COL_WOKEN), ROLE_FG, snapshot_str(s, r->waker_text), cols->pan);
+	canvas_pan(AT(COL_HELD), ROLE_FG, snapshot_str(s, r->holder_text), cols->pan);
 	cc_ns age = s->now_ns > r->end ? s->now_ns - r->end : 0;
 	canvas_right(AT(COL_AGE), ROLE_INACTIVE,
 		     r->state == CC_RQS_IN_FLIGHT ? "now" : text_age(age).s);
-	canvas_fit(AT(COL_CONN), ROLE_INACTIVE, snapshot_str(s, r->peer));
+	canvas_pan(AT(COL_CONN), ROLE_INACTIVE, snapshot_str(s, r->peer), cols->pan);
 #undef AT
 }
 
@@ -214,18 +218,23 @@ static int requests_rows(const struct ui *ui) { return ui->snap ? (int)ui->order
 
 static int requests_body(const struct ui *ui, const struct layout *l)
 {
-	return ui_by_port(ui) ? l->body_h / ports_height(ui, l) : l->body_h;
+	return ui_by_port(ui) ? ports_body(ui, l) : l->body_h;
 }
 
 static void ports_draw(const struct ui *ui, struct canvas *c, const struct layout *l)
 {
-	int rows = requests_rows(ui), top = ui->pos[SCREEN_REQUESTS].top, h = ports_height(ui, l);
+	int rows = requests_rows(ui), y = l->body_y;
 	draw_port_titles(c, l->cols_y);
-	for (int i = 0; (i + 1) * h <= l->body_h && top + i < rows; i++) {
-		int y = l->body_y + i * h;
-		draw_port(ui, c, top + i, y, h);
-		if (top + i == ui->pos[SCREEN_REQUESTS].row)
+	for (int i = ui->pos[SCREEN_REQUESTS].top; i < rows; i++) {
+		/* of the selected one as much as there is */
+		bool selected = i == ui->pos[SCREEN_REQUESTS].row;
+		int left = l->body_y + l->body_h - y, h = port_height(ui, i);
+		if (left < 1 || (h > left && !selected))
+			break;
+		draw_port(ui, c, i, y, CC_MIN(h, left));
+		if (selected)
 			draw_selected(c, 1, y, '>');
+		y += h;
 	}
 }
 
@@ -239,6 +248,7 @@ static void requests_draw(const struct ui *ui, struct canvas *c, const struct la
 		return;
 	}
 	place_columns(ui->columns, c->w, &cols);
+	cols.pan = ui->pan;
 	draw_titles(ui, c, &cols, l->cols_y);
 	if (!rows)
 		draw_empty(ui, c, l->body_y);

@@ -138,11 +138,9 @@ static void draw_line(const struct ui *ui, struct canvas *c, const struct side *
 		   *module = module_text(ui, snapshot_str(d->s, f->module), buf);
 	bool kernel = i - 1 < d->cnt[0], here = !kernel && *site && !strcmp(text, site);
 	int mod_w = CC_MIN(canvas_width(module), w / 2), text_w = w - 2 - mod_w - 2;
-	for (int k = 0; k < ui->pan && *text; k++)
-		canvas_decode(&text);
 	canvas_text(c, x, y, 1, ROLE_HI, here ? ">" : "");
 	style st = kernel ? ROLE_INACTIVE : here ? ROLE_FG | CELL_BOLD : ROLE_FG;
-	canvas_fit(c, x + 2, y, text_w, st, text);
+	canvas_pan(c, x + 2, y, text_w, st, text, ui->pan);
 	canvas_fit(c, x + w - mod_w, y, mod_w, ROLE_INACTIVE, module);
 }
 

@@ -22,12 +22,12 @@ struct thread_cols {
 	int now_w, share_x, shares, strip_x, strip_w;
 };
 
-/* Narrow screens lose what the thread is in now, then shares; the timeline has 12 columns. */
+/* Narrow screens lose what the thread is in now, then shares; the timeline is worth more. */
 static struct thread_cols place(int w)
 {
 	struct thread_cols p = { .now_w = w >= 90 ? 16 : 0 };
 	p.share_x = NOW_X + (p.now_w ? p.now_w + 1 : 0);
-	p.shares = CC_MAX(0, CC_MIN(9, (w - p.share_x - 14) / SHARE_W));
+	p.shares = CC_MAX(0, CC_MIN(9, (w - p.share_x - 20) / SHARE_W));
 	p.strip_x = p.share_x + SHARE_W * p.shares + 1;
 	p.strip_w = CC_MIN(w - p.strip_x - 1, STRIP);
 	return p;
@@ -62,7 +62,7 @@ static void draw_id(struct canvas *c, int y, style st, const struct snap_task *t
 }
 
 static void draw_thread(struct canvas *c, const struct snapshot *s, const struct snap_thread *t,
-			const struct thread_row *row, int y)
+			const struct thread_row *row, int y, int pan)
 {
 	struct thread_cols p = place(c->w);
 	int in = row->in_role ? 2 : 0;
@@ -71,11 +71,11 @@ static void draw_thread(struct canvas *c, const struct snapshot *s, const struct
 		total += t->mix[i];
 	style st = t->flags & CC_TF_FOLLOWED || t->flags & CC_TF_KTHREAD ? ROLE_INACTIVE : ROLE_FG;
 	if (row->cnt)
-		canvas_printf(c, 3, y, 8, ROLE_TITLE, "%ux", row->cnt);
+		canvas_printf(c, 3, y, 8, ROLE_TITLE, "%c%ux", row->folded ? '+' : '-', row->cnt);
 	else
 		draw_id(c, y, st, &t->task);
-	canvas_fit(c, NAME_X + in, y, NAME_W - in, row->cnt ? ROLE_TITLE : st,
-		   snapshot_str(s, t->task.comm));
+	canvas_pan(c, NAME_X + in, y, NAME_W - in, row->cnt ? ROLE_TITLE : st,
+		   snapshot_str(s, t->task.comm), pan);
 	canvas_right(c, REQ_X, y, 6, ROLE_FG, text_count_in(t->requests, 6).s);
 	if (p.now_w && t->now_ns) {
 		struct text d = text_dur(t->now_ns);
@@ -99,8 +99,8 @@ static void draw_role(const struct ui *ui, struct canvas *c, int at, int y)
 	const struct thread_row *role = ui_thread_row(ui, at);
 	struct snap_thread sum = { .task.comm = ui->snap->threads[role->at].task.comm };
 	unsigned int cnt[STRIP][10] = { 0 };
-	for (int i = 1; i <= (int)role->cnt; i++) {
-		const struct snap_thread *t = ui_thread(ui, at + i);
+	for (uint32_t i = 0; i < role->cnt; i++) {
+		const struct snap_thread *t = &ui->snap->threads[role->members[i]];
 		sum.requests += t->requests;
 		for (int g = 0; g < 9; g++)
 			sum.mix[g] += t->mix[g];
@@ -111,21 +111,25 @@ static void draw_role(const struct ui *ui, struct canvas *c, int at, int y)
 		for (uint8_t g = 1; g < 10; g++)
 			if (cnt[k][g] > (sum.strip[k] ? cnt[k][sum.strip[k]] : 0))
 				sum.strip[k] = g;
-	draw_thread(c, ui->snap, &sum, role, y);
+	draw_thread(c, ui->snap, &sum, role, y, ui->pan);
 }
 
 static void draw_outside(struct canvas *c, const struct snapshot *s, const struct snap_outside *o,
-			 int y)
+			 int y, int pan)
 {
 	char buf[300];
 	canvas_printf(c, 3, y, 8, ROLE_INACTIVE, "%-7u", o->task.tid);
-	canvas_fit(c, NAME_X, y, NAME_W, ROLE_RUNQ, snapshot_str(s, o->task.comm));
-	snprintf(
-		buf, sizeof(buf),
-		"not a target: had the CPU for %s while %u thread%s queued for it, in %s request%s",
-		text_dur(o->delay_ns).s, o->threads, o->threads == 1 ? "" : "s",
-		text_count(o->requests).s, o->requests == 1 ? "" : "s");
-	canvas_cut(c, REQ_X + 1, y, c->w - REQ_X - 2, ROLE_INACTIVE, buf);
+	canvas_pan(c, NAME_X, y, NAME_W, ROLE_RUNQ, snapshot_str(s, o->task.comm), pan);
+	const char *s1 = o->threads == 1 ? "" : "s", *s2 = o->requests == 1 ? "" : "s";
+	if (c->w >= 110)
+		snprintf(buf, sizeof(buf),
+			 "not a target: had the CPU for %s while %u thread%s queued for it, in %s "
+			 "request%s",
+			 text_dur(o->delay_ns).s, o->threads, s1, text_count(o->requests).s, s2);
+	else
+		snprintf(buf, sizeof(buf), "no target: %u thread%s queued %s behind it", o->threads,
+			 s1, text_dur(o->delay_ns).s);
+	canvas_pan_cut(c, REQ_X + 1, y, c->w - REQ_X - 2, ROLE_INACTIVE, buf, pan);
 }
 
 static void draw_titles(struct canvas *c, const struct snapshot *s, int y)
@@ -156,11 +160,13 @@ static void threads_draw(const struct ui *ui, struct canvas *c, const struct lay
 		int y = l->body_y + i;
 		const struct thread_row *row = ui_thread_row(ui, top + i);
 		if (row->outside)
-			draw_outside(c, s, &s->outside[row->at], y);
+			draw_outside(c, s, &s->outside[row->at], y, ui->pan);
 		else if (row->cnt)
 			draw_role(ui, c, top + i, y);
 		else
-			draw_thread(c, s, &s->threads[row->at], row, y);
+			draw_thread(c, s, &s->threads[row->at], row, y, ui->pan);
+		if (ui_row_marked(ui, SCREEN_THREADS, top + i))
+			canvas_fill(c, 2, y, 1, ROLE_HI, '*');
 		if (top + i == ui->pos[SCREEN_THREADS].row)
 			draw_selected(c, 1, y, '>');
 	}
@@ -182,7 +188,7 @@ static uint64_t threads_key(const struct ui *ui, int row)
 	char role[64];
 	ui_role(ui, row, role, sizeof(role));
 	if (r->cnt)
-		return view_hash(3, role);
+		return view_hash(ROLE_KEY, role);
 	if (r->outside)
 		return 1ull << 32 | s->outside[r->at].task.tid;
 	const struct snap_task *t = &s->threads[r->at].task;

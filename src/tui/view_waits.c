@@ -54,25 +54,31 @@ static void draw_share(struct canvas *c, int x, int y, int w, double share, styl
 }
 
 struct wait_cols {
-	int label_w, total_x, req_x, p50_x, p99_x, share_x, share_w, conf_x, if_x, slow_x;
+	int cls_w, label_x, label_w, total_x, req_x, p50_x, p99_x, share_x, share_w, conf_x, if_x,
+		slow_x;
 };
 
 /* Right to left: the label gets what is left. Narrow screens lose what-if, bar, p50. */
 static struct wait_cols place(int w)
 {
-	struct wait_cols p = { 0 };
+	struct wait_cols p = { .cls_w = w < 100 ? 11 : 13 };
 	int x = w - 1;
 	p.if_x = w >= 90 ? (x -= 9) : 0;
 	p.slow_x = w >= 110 ? (x -= 9) : 0;
 	p.conf_x = w >= 60 ? (x -= 6) : 0;
-	p.share_w = w >= 100 ? 14 : w >= 70 ? 8 : 0;
+	p.share_w = w >= 100 ? 14 : w >= 70 ? 4 : 0;
 	x -= p.share_w + 5;
 	p.share_x = x;
 	p.p99_x = x -= 8;
 	p.p50_x = w >= 60 ? (x -= 8) : 0;
 	p.req_x = w >= 50 ? (x -= 7) : 0;
-	p.total_x = x -= 9;
-	p.label_w = CC_MAX(x - 18, 0);
+	p.total_x = x -= w >= 100 ? 9 : 8;
+	p.label_x = 4 + p.cls_w;
+	p.label_w = CC_MAX(x - p.label_x - 1, 0);
+	if (p.label_w < 6) { /* nothing could be read there */
+		p.cls_w += p.label_w + 1;
+		p.label_w = 0;
+	}
 	return p;
 }
 
@@ -91,8 +97,8 @@ static void draw_slower(struct canvas *c, const struct snapshot *s, unsigned int
 static void draw_wait(const struct ui *ui, struct canvas *c, const struct snap_wait *w, int y)
 {
 	struct wait_cols p = place(c->w);
-	canvas_fit(c, 3, y, 13, style_wait(w->cls), wait_class_name(w->cls));
-	canvas_fit(c, 17, y, p.label_w, ROLE_FG, wait_label(ui, w));
+	canvas_fit(c, 3, y, p.cls_w, style_wait(w->cls), wait_class_name(w->cls));
+	canvas_pan(c, p.label_x, y, p.label_w, ROLE_FG, wait_label(ui, w), ui->pan);
 	canvas_right(c, p.total_x, y, 8, ROLE_FG | CELL_BOLD, text_dur(w->total_ns).s);
 	if (p.req_x)
 		canvas_right(c, p.req_x, y, 6, ROLE_FG, text_count_in(w->requests, 6).s);
@@ -135,7 +141,7 @@ static void draw_titles(const struct ui *ui, struct canvas *c, int y)
 	}
 	snprintf(by, sizeof(by), "BY %s%s", group_name(ui), ui->want.root_causes ? ", root" : "");
 	canvas_text(c, 3, y, 13, ROLE_TITLE, "CLASS");
-	canvas_cut(c, 17, y, p.label_w, ROLE_HI, by);
+	canvas_cut(c, p.label_x, y, p.label_w, ROLE_HI, by);
 	canvas_right(c, p.total_x, y, 8, ROLE_TITLE, "TOTAL");
 	if (p.req_x)
 		canvas_right(c, p.req_x, y, 6, ROLE_TITLE, "REQ");
@@ -152,12 +158,12 @@ static void draw_titles(const struct ui *ui, struct canvas *c, int y)
 }
 
 static void draw_blame(struct canvas *c, const struct snapshot *s, const struct snap_blame *b,
-		       int y)
+		       int y, int pan)
 {
 	struct blame_cols p = place_blame(c->w);
-	canvas_fit(c, 3, y, p.who_w, ROLE_FG, snapshot_str(s, b->victim));
+	canvas_pan(c, 3, y, p.who_w, ROLE_FG, snapshot_str(s, b->victim), pan);
 	canvas_fit(c, 4 + p.who_w, y, p.cls_w, style_wait(b->cls), wait_class_name(b->cls));
-	canvas_fit(c, p.why_x, y, p.why_w, ROLE_FG, snapshot_str(s, b->culprit));
+	canvas_pan(c, p.why_x, y, p.why_w, ROLE_FG, snapshot_str(s, b->culprit), pan);
 	canvas_right(c, c->w - 10, y, 9, ROLE_FG | CELL_BOLD, text_dur(b->total_ns).s);
 }
 
@@ -194,9 +200,11 @@ static void waits_draw(const struct ui *ui, struct canvas *c, const struct layou
 	for (int i = 0; i < body && top + i < rows; i++) {
 		int y = l->body_y + i;
 		if (ui->blame)
-			draw_blame(c, s, &s->blame[top + i], y);
+			draw_blame(c, s, &s->blame[top + i], y, ui->pan);
 		else
 			draw_wait(ui, c, ui_wait(ui, top + i), y);
+		if (ui_row_marked(ui, SCREEN_WAITS, top + i))
+			canvas_fill(c, 2, y, 1, ROLE_HI, '*');
 		if (top + i == ui->pos[SCREEN_WAITS].row)
 			draw_selected(c, 1, y, '>');
 	}

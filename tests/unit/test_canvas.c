@@ -117,10 +117,39 @@ Test(canvas, wrap_breaks_at_words)
 	cr_expect_str_eq(row(1), "three");
 	canvas_clear(&c);
 	cr_expect_eq(canvas_wrap(&c, 0, 0, 10, 2, 0, "abcdefghijklmnopqrstuvwxyz"), 2);
-	cr_expect_str_eq(row(0), "abcdefghij");
-	cr_expect_str_eq(row(1), "klmnopqrs…");
+	cr_expect_str_eq(row(0), "abcdefghi…");
+	cr_expect_str_eq(row(1), "qrstuvwxyz");
+	canvas_clear(&c);
+	cr_expect_eq(canvas_lines("cause /var/tmp/a/very/long/name", 10), 4);
+	canvas_done(&c);
+	cr_assert_eq(canvas_init(&c, 24, 2), 0);
+	cr_expect_eq(canvas_wrap(&c, 0, 0, 24, 2, 0, "it is on disk /var/tmp/a/longer/name at end"),
+		     2);
+	cr_expect_str_eq(row(0), "it is on disk");
+	cr_expect_str_eq(row(1), "/var/tm…ger/name at end", "the name gives way: %s", row(1));
+	cr_expect_eq(canvas_lines("one two three", 10), 2);
+	cr_expect_eq(canvas_lines("", 10), 0);
 	cr_expect_eq(canvas_wrap(&c, 0, 0, 1, 2, 0, "日本"), 0);
 	cr_expect_eq(canvas_wrap(&c, 0, 0, 10, 2, 0, ""), 0);
+}
+
+Test(canvas, pan_shows_the_rest_and_stops_at_the_end)
+{
+	static const struct {
+		int pan;
+		char want[24];
+	} cases[] = {
+		{ 0, "0123…efghi" }, { -3, "0123…efghi" }, { 2, "…3456789a…" },
+		{ 8, "…9abcdefg…" }, { 9, "…abcdefghi" },  { 400, "…abcdefghi" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		canvas_clear(&c);
+		canvas_pan(&c, 0, 0, 10, 0, "0123456789abcdefghi", cases[i].pan);
+		cr_expect_str_eq(row(0), cases[i].want, "%d: %s", cases[i].pan, row(0));
+	}
+	canvas_clear(&c);
+	canvas_pan(&c, 0, 0, 10, 0, "has room", 8);
+	cr_expect_str_eq(row(0), "has room");
 }
 
 Test(canvas, ascii_replaces_every_glyph)
@@ -130,6 +159,12 @@ Test(canvas, ascii_replaces_every_glyph)
 	for (int x = 0; x < c.w; x++)
 		cr_expect_lt(canvas_at(&c, x, 0)->ch, 0x7f);
 	cr_expect_str_eq(row(0), "a.-|_#`???");
+	canvas_clear(&c);
+	canvas_cut(&c, 0, 0, 10, 0, "a longer text");
+	cr_expect_str_eq(row(0), "a longer..", "one dot would be a part of it");
+	canvas_clear(&c);
+	canvas_fit(&c, 0, 0, 10, 0, "/tmp/a.file.aof");
+	cr_expect_str_eq(row(0), "/tmp...aof");
 }
 
 Test(canvas, size_is_checked)
