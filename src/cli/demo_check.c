@@ -136,7 +136,7 @@ static enum cli_exit judge(const struct cli_opts *o, const struct demo_shared *l
 	printf("%" PRIu64 " events, ", s->stats.events);
 	uint64_t lost = print_drops(&s->stats);
 	/* not lost by us: switches that the kernel ran no program for, shown as unknown time */
-	printf("%" PRIu64 " lost or unseen, %" PRIu64 " evicted; ", s->stats.lost_cnt,
+	printf("%" PRIu64 " lost or unseen, %" PRIu64 " evicted; ", engine_lost(&s->stats),
 	       s->stats.evicted);
 	if (!bad && !lost && skipped)
 		printf("right, but for %u causes that could not be tried\n", skipped);

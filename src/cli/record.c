@@ -2,6 +2,7 @@
 /* record: the stream of a live target into a file, until --dur, --max-size, a signal or the
  * target's end; or, with --ring, only its last stretch, when there is a reason (flight.h). */
 #include "cli.h"
+#include "decode.h"
 #include "flight.h"
 #include "fmt.h"
 #include "stop_signal.h"
@@ -20,8 +21,9 @@ struct recording {
 	bool tty;
 	int stop_fd;
 	cc_ns start;
-	uint64_t events, lost, counters[CC_CNT_LAST + 1];
-	const char *why; /* it ended */
+	uint64_t events;
+	struct engine_stats lost; /* only what engine_lost() looks at */
+	const char *why;          /* it ended */
 };
 
 static cc_ns now_ns(void)
@@ -35,23 +37,11 @@ static void on_record(void *ctx, const struct cc_rec *rec)
 {
 	struct recording *r = ctx;
 	r->events++;
-	if (rec->kind == CC_REC_LOSS)
-		r->lost += ((const struct cc_rec_loss *)rec)->cnt;
-	if (rec->kind == CC_REC_COUNTER && rec->aux <= CC_CNT_LAST)
-		r->counters[rec->aux] = ((const struct cc_rec_counter *)rec)->value;
+	r->lost.lost_cnt += decode_lost(rec);
+	if (rec->kind == CC_REC_COUNTER && rec->aux < ARRAY_SIZE(r->lost.counter))
+		r->lost.counter[rec->aux] = ((const struct cc_rec_counter *)rec)->value;
 	if (r->flight)
 		flight_see(r->flight, rec);
-}
-
-/* What did not get into the ring in time: the counters are totals, LOSS tells the same with times.
- */
-static uint64_t drop_cnt(const struct recording *r)
-{
-	uint64_t sum = 0;
-#define X(cnt, name) sum += r->counters[cnt];
-	CC_DROPS(X)
-#undef X
-	return CC_MAX(sum, r->lost);
 }
 
 static void print_state(const struct recording *r, const struct collect *c, const char *end)
@@ -59,7 +49,7 @@ static void print_state(const struct recording *r, const struct collect *c, cons
 	char took[FMT_LEN], events[FMT_LEN], drops[FMT_LEN];
 	fmt_dur(took, sizeof(took), now_ns() - r->start);
 	fmt_group(events, sizeof(events), r->events);
-	fmt_group(drops, sizeof(drops), drop_cnt(r));
+	fmt_group(drops, sizeof(drops), engine_lost(&r->lost));
 	fprintf(stderr, "%s, %s events, %s lost, %.1f MB%s", took, events, drops,
 		(double)collect_recorded_bytes(c) / 1e6, end);
 }

@@ -62,6 +62,22 @@ static size_t wanted_size(const struct cc_rec *r)
 
 size_t decode_size(const struct cc_rec *r) { return CC_MAX(r->size, sizes[r->kind].full); }
 
+uint64_t decode_lost(const struct cc_rec *r)
+{
+	const struct cc_rec_go_episode *g = (const void *)r;
+
+	switch (r->kind) {
+	case CC_REC_EPISODE:
+		return CC_LOST_CNT(((const struct cc_rec_episode *)r)->lost);
+	case CC_REC_GO_EPISODE: /* what an open one lost, its end tells again */
+		return g->h.flags & CC_GE_OPEN ? 0 : CC_LOST_CNT(g->lost);
+	case CC_REC_LOSS:
+		return ((const struct cc_rec_loss *)r)->cnt;
+	default:
+		return 0;
+	}
+}
+
 int decode(const struct cc_rec *rec, size_t len, struct decode_buf *buf, const struct cc_rec **ret)
 {
 	const struct cc_rec *r = rec;

@@ -24,4 +24,7 @@ CC_NODISCARD int decode(const struct cc_rec *rec, size_t len, struct decode_buf 
 /* Bytes of a record that decode() gave: its own, or all that this build reads of its kind. */
 size_t decode_size(const struct cc_rec *r);
 
+/* How many events a record that decode() gave says are missing before it. */
+uint64_t decode_lost(const struct cc_rec *r);
+
 #endif

@@ -78,6 +78,17 @@ struct engine_stats {
 	bool has_servers;        /* and not only of sockets on which the target is the client */
 	size_t memory_bytes;     /* in use */
 };
+
+/* Records and switches that are known to be missing: what records tell, or what the kernel counted,
+ * whichever is more, for these are the same losses from two sides. */
+static inline uint64_t engine_lost(const struct engine_stats *st)
+{
+	uint64_t dropped = 0;
+#define X(cnt, name) dropped += st->counter[cnt];
+	CC_DROPS(X)
+#undef X
+	return CC_MAX(st->lost_cnt, dropped);
+}
 const struct engine_stats *engine_stats(const struct engine *e);
 
 /* Requests that are shown, in order of end time; borrowed until the next feed. With

@@ -182,6 +182,12 @@ static int64_t append_or_place(struct tasks *ts, struct task *t, const struct ep
 	return at;
 }
 
+static void count_lost(struct tasks *ts, uint64_t lost)
+{
+	ts->lost_cnt += CC_LOST_CNT(lost);
+	ts->lost_ns += CC_LOST_NS(lost);
+}
+
 int64_t tasks_insert(struct tasks *ts, uint32_t idx, struct episode *ep, uint64_t lost)
 {
 	struct task *t = &ts->v.p[idx];
@@ -194,10 +200,7 @@ int64_t tasks_insert(struct tasks *ts, uint32_t idx, struct episode *ep, uint64_
 	if (at < 0)
 		return at;
 	witness(ts, t, ep);
-	if (lost) {
-		ts->lost_cnt += CC_LOST_CNT(lost);
-		ts->lost_ns += CC_LOST_NS(lost);
-	}
+	count_lost(ts, lost);
 	ts->episodes++;
 	return at;
 }
@@ -225,8 +228,12 @@ int tasks_episode(struct tasks *ts, const struct cc_rec_episode *r)
 	t = tasks_get(ts, r->tid, CC_MIN(r->out, r->h.ts));
 	if (!t)
 		return -ENOMEM;
-	if (is_dup(t, r) || CC_MIN(r->out, r->h.ts) >= t->dead)
+	if (is_dup(t, r))
+		return 0;
+	if (CC_MIN(r->out, r->h.ts) >= t->dead) {
+		count_lost(ts, r->lost);
 		return 0; /* after its exit it may still sleep, but for nobody */
+	}
 	idx = (uint32_t)(t - ts->v.p);
 	at = tasks_insert(ts, idx, &ep, r->lost);
 	if (at < 0)

@@ -195,7 +195,7 @@ static void put_trace(struct json *j, const struct snapshot *s)
 	json_open(j, "trace", '{');
 	json_u64(j, "format", 3);
 	json_u64(j, "events", s->stats.events);
-	json_u64(j, "lost", s->stats.lost_cnt);
+	json_u64(j, "lost", engine_lost(&s->stats));
 	json_u64(j, "start_ns", s->first_ns);
 	json_u64(j, "end_ns", s->last_ns);
 	json_open(j, "target", '{');

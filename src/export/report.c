@@ -51,9 +51,9 @@ static void put_head(const struct snapshot *s, FILE *out)
 		fprintf(out, "host        %s\n", snapshot_str(s, s->host));
 	for (uint32_t i = 0; i < s->note_cnt; i++)
 		fprintf(out, "note        %s\n", snapshot_str(s, s->notes[i]));
-	if (s->stats.lost_cnt)
+	if (engine_lost(&s->stats))
 		fprintf(out, "lost        %s events, %s ms of waits in them\n",
-			count(s->stats.lost_cnt).s, ms(s->stats.lost_ns).s);
+			count(engine_lost(&s->stats)).s, ms(s->stats.lost_ns).s);
 	if (s->stats.malformed || s->stats.unknown_kind)
 		fprintf(out, "skipped     %s malformed records, %s of unknown kind\n",
 			count(s->stats.malformed).s, count(s->stats.unknown_kind).s);

@@ -93,7 +93,7 @@ CC_NODISCARD int elf_file_vaddr(const struct elf_file *f, uint64_t off, bool exe
 
 /* Names the function (or with @object the variable) that covers @vaddr. Never guesses: an address
  * outside a symbol's size, or outside its FDE when it has no size, has no name.
- * Writes a NUL-terminated, readable, possibly shortened name. Returns 0 or -ENOENT. */
+ * Writes a NUL-terminated, possibly shortened name: hostile bytes. Returns 0 or -ENOENT. */
 CC_NODISCARD int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name,
 			       size_t name_size, uint64_t *ret_off);
 

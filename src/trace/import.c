@@ -14,7 +14,7 @@
 #include "note.h"
 #include "sched_build.h"
 
-#define BUF_BYTES (1u << 20)
+#define BUF_BYTES (2 * SCHED_LINE_BYTES)
 #define FRAME_BYTES (48u << 10)
 enum { ARCH_X86_64 = 62, ARCH_AARCH64 = 183 }; /* EM_*: whose syscall numbers these are */
 

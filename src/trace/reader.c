@@ -34,9 +34,23 @@ struct trace_reader {
 	const uint8_t *pos, *end;      /* what is left of it */
 	uint32_t left;                 /* records left of it */
 	uint64_t rec[(UINT16_MAX + 1) / 8];
-	uint8_t enc[TRACE_ENC_MAX];
-	uint8_t in[TRACE_ZIP_MAX];
+	uint8_t *in, *enc; /* a chunk as it is in the file, and inflated */
+	uint32_t in_cap, enc_cap;
 };
+
+/* Most chunks are far smaller than they may be: a buffer is as large as was needed. */
+static int room_for(uint8_t **buf, uint32_t *cap, uint32_t len)
+{
+	if (len <= *cap && *buf)
+		return 0;
+	uint8_t *more = realloc(*buf, len + 1);
+
+	if (!more)
+		return -ENOMEM;
+	*buf = more;
+	*cap = len;
+	return 0;
+}
 
 /* Bytes read, fewer only at the end of the file; or -errno. */
 static ssize_t read_at(int fd, void *dst, size_t len, uint64_t off)
@@ -278,6 +292,8 @@ void trace_reader_free(struct trace_reader *r)
 	libdeflate_free_decompressor(r->zip);
 	free(r->index);
 	free(r->keys);
+	free(r->in);
+	free(r->enc);
 	free(r);
 }
 
@@ -319,6 +335,8 @@ static int load_chunk(struct trace_reader *r)
 		r->off += sizeof(*h) + h->zip_len;
 		return 2;
 	}
+	if (room_for(&r->in, &r->in_cap, h->zip_len))
+		return -ENOMEM;
 	n = read_at(r->fd, r->in, h->zip_len, r->off + sizeof(*h));
 	if (n < 0)
 		return (int)n;
@@ -326,7 +344,11 @@ static int load_chunk(struct trace_reader *r)
 		return end_here(r, "cut off");
 	uint32_t crc = libdeflate_crc32(0, (const uint8_t *)h + 8, sizeof(*h) - 8);
 
-	if (libdeflate_crc32(crc, r->in, h->zip_len) != h->crc || !inflate_chunk(r))
+	if (libdeflate_crc32(crc, r->in, h->zip_len) != h->crc)
+		return end_here(r, "damaged");
+	if (room_for(&r->enc, &r->enc_cap, h->enc_len))
+		return -ENOMEM;
+	if (!inflate_chunk(r))
 		return end_here(r, "damaged");
 	codec_reset(&r->codec);
 	r->pos = r->enc;

@@ -20,13 +20,6 @@ int sched_build_new(bool wakeups, cc_record_fn *fn, void *ctx, struct sched_buil
 	b->emit.fn = fn;
 	b->emit.ctx = ctx;
 	b->emit.counts = &b->counts;
-	b->cpus = calloc(SCHED_CPUS_MAX, sizeof(*b->cpus));
-	if (!b->cpus) {
-		sched_build_free(b);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < SCHED_CPUS_MAX; i++)
-		b->cpus[i].cur = SCHED_NOBODY;
 	*ret = b;
 	return 0;
 }
@@ -38,7 +31,7 @@ void sched_build_free(struct sched_build *b)
 	map_done(&b->emit.mem, &b->by_tid);
 	vec_done(&b->emit.mem, &b->threads);
 	sched_emit_done(&b->emit);
-	free(b->cpus);
+	vec_done(&b->emit.mem, &b->cpus);
 	free(b);
 }
 
@@ -106,6 +99,17 @@ static int learn(struct sched_build *b, const struct sched_task *who, uint32_t t
 		return 0;
 	t->named = true;
 	return sched_emit_name(&b->emit, t, ts);
+}
+
+static int meet_cpu(struct sched_build *b, uint32_t cpu)
+{
+	if (cpu >= SCHED_CPUS_MAX || cpu < b->cpus.cnt)
+		return 0;
+	if (vec_reserve(&b->emit.mem, &b->cpus, cpu + 1))
+		return -ENOMEM;
+	while (b->cpus.cnt <= cpu)
+		b->cpus.p[b->cpus.cnt++] = (struct sched_cpu){ .cur = SCHED_NOBODY };
+	return 0;
 }
 
 /* ---- coming and going --------------------------------------------------------------------- */
@@ -422,8 +426,10 @@ int sched_build_event(struct sched_build *b, const struct sched_line *l,
 {
 	const struct sched_thread *who;
 	uint64_t ustack, kstack;
-	int err;
+	int err = meet_cpu(b, l->cpu) ?: meet_cpu(b, l->target);
 
+	if (err)
+		return err;
 	if (l->kind == SCHED_LOST)
 		return on_lost(b, l);
 	if (!l->ts && !b->counts.first_ns && l->kind == SCHED_NOTHING)
@@ -472,8 +478,8 @@ int sched_build_finish(struct sched_build *b)
 
 	if (!n->first_ns)
 		return 0;
-	for (uint32_t i = 0; i < SCHED_CPUS_MAX && !err; i++)
-		err = tell_lost(b, &b->cpus[i], n->last_ns);
+	for (uint32_t i = 0; i < b->cpus.cnt && !err; i++)
+		err = tell_lost(b, &b->cpus.p[i], n->last_ns);
 	for (uint32_t i = 0; i < b->threads.cnt && !err; i++)
 		err = finish_thread(b, &b->threads.p[i]);
 	if (n->no_context)
@@ -490,8 +496,8 @@ uint32_t sched_build_silent_cpus(const struct sched_build *b, char *buf, size_t 
 	size_t len = 0;
 
 	buf[0] = '\0';
-	for (uint32_t i = 0; i < SCHED_CPUS_MAX; i++) {
-		if (!b->cpus[i].wanted || b->cpus[i].told)
+	for (uint32_t i = 0; i < b->cpus.cnt; i++) {
+		if (!b->cpus.p[i].wanted || b->cpus.p[i].told)
 			continue;
 		if (len + 8 < cap)
 			len += (size_t)snprintf(buf + len, cap - len, "%s%u", cnt ? ", " : "", i);

@@ -23,7 +23,7 @@ struct sched_build {
 	struct sched_counts counts;
 	VEC(struct sched_thread) threads;
 	struct map by_tid;
-	struct sched_cpu *cpus; /* SCHED_CPUS_MAX */
+	VEC(struct sched_cpu) cpus; /* up to the highest number met */
 	bool wakeups;
 	bool syscalls; /* some was told: then "none" means none */
 	cc_ns next_tick;
@@ -40,9 +40,10 @@ const struct sched_thread *sched_thread_peek(const struct sched_build *b, uint32
 /* Makes it one of which nothing is known. */
 void sched_thread_forget(struct sched_thread *t);
 
+/* NULL: it is not told which CPU. Those of the event that is taken in are there. */
 static inline struct sched_cpu *sched_cpu_of(struct sched_build *b, uint32_t cpu)
 {
-	return cpu < SCHED_CPUS_MAX ? &b->cpus[cpu] : NULL;
+	return cpu < b->cpus.cnt ? &b->cpus.p[cpu] : NULL;
 }
 
 /* SCHED_WAKING, SCHED_WAKEUP and SCHED_WAKEUP_NEW. The stacks are the waker's. */

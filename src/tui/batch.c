@@ -44,7 +44,7 @@ int tui_batch_print(const struct snapshot *s, FILE *out)
 		s->in_flight_cnt);
 	fprintf(out, "  conf H %.0f%% M %.0f%% L %.0f%%  lost %llu  shown %u of %u\n",
 		s->conf_share[0] * 100, s->conf_share[1] * 100, s->conf_share[2] * 100,
-		(unsigned long long)s->stats.lost_cnt, s->request_cnt, s->match_cnt);
+		(unsigned long long)engine_lost(&s->stats), s->request_cnt, s->match_cnt);
 	if (*snapshot_str(s, s->verdict))
 		fprintf(out, "%s\n", snapshot_str(s, s->verdict));
 	fprintf(out, "%-16s %9s  %-24s %3s  %-16s %-16s %4s  %-5s  %-21s %s\n", "REQ", "LAT-MS",

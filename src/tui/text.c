@@ -184,11 +184,4 @@ void group_sums(const cc_ns class_ns[WAIT_CLASS_CNT], cc_ns ret[9])
 
 bool text_has(const char *hay, const char *needle) { return *needle && strcasestr(hay, needle); }
 
-uint64_t text_drops(const struct snapshot *s)
-{
-	uint64_t kernel = 0;
-#define X(cnt, name) kernel += s->stats.counter[cnt];
-	CC_DROPS(X)
-#undef X
-	return CC_MAX(s->stats.lost_cnt, kernel); /* the same losses from two sides */
-}
+uint64_t text_drops(const struct snapshot *s) { return engine_lost(&s->stats); }

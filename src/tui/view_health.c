@@ -60,7 +60,7 @@ static void add_losses(const struct snapshot *s, struct health_line *out, int *n
 		{ CC_CNT_RECURSION, "program runs the kernel skipped", "" },
 	};
 	const struct engine_stats *st = &s->stats;
-	add(out, n, "events lost, all", text_count(st->lost_cnt), st->lost_cnt, "");
+	add(out, n, "events lost, all", text_count(text_drops(s)), text_drops(s), "");
 	add(out, n, "time lost", text_dur(st->lost_ns), st->lost_ns, "");
 	for (size_t i = 0; i < ARRAY_SIZE(drops); i++)
 		if (st->counter[drops[i].cnt])

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seeds DIR RECORDING: what the targets of binary input start from, made of a recording: slices of
- * it as bare records (engine), coded (codec) and as files (trace); and this program's own
- * .eh_frame; a Go program. Small ones: libFuzzer mutates them one change at a time. */
+ * it as bare records (engine), coded (codec) and as files (trace, and source with gzip around it);
+ * this program's own .eh_frame; a small library (the vDSO); a Go program. Small ones: libFuzzer
+ * mutates them one change at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "codec.h"
 #include "elf_file.h"
 #include "go_tiny.h"
 #include "trace.h"
 
-enum { SLICES = 8, SLICE_BYTES = 12 << 10, EH_BYTES = 16 << 10 };
+enum { SLICES = 16, SLICE_BYTES = 6 << 10, EH_BYTES = 16 << 10, VDSO_BYTES = 8 << 10 };
 
 struct slice {
 	struct codec codec;
@@ -48,6 +51,29 @@ static int add(struct slice *s, const struct cc_rec *rec, size_t len)
 	return trace_writer_put(s->writer, rec, len);
 }
 
+/* The file at @path as it is and inside gzip. */
+static int save_source(const char *dir, int i, const char *path)
+{
+	static uint8_t bytes[4 * SLICE_BYTES];
+	char to[4096];
+	FILE *f = fopen(path, "re");
+	size_t len = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
+	int code = f ? save(dir, "source", 2 * i, bytes, len) : -errno;
+
+	if (f)
+		fclose(f);
+	if (code)
+		return code;
+	snprintf(to, sizeof(to), "%s/source-seeds/made-%d", dir, 2 * i + 1);
+	gzFile gz = gzopen(to, "wb");
+
+	if (!gz)
+		return -ENOMEM;
+	size_t n = gzwrite(gz, bytes, (unsigned int)len) > 0 ? len : 0;
+
+	return gzclose(gz) != Z_OK || n != len ? -EIO : 0;
+}
+
 /* One slice: the records from @skip on that there is room for. */
 static int make_slice(const char *dir, const char *recording, int i, uint64_t skip)
 {
@@ -78,6 +104,8 @@ static int make_slice(const char *dir, const char *recording, int i, uint64_t sk
 	if (!code)
 		code = trace_writer_close(s.writer);
 	if (!code)
+		code = save_source(dir, i, path);
+	if (!code)
 		code = save(dir, "engine", i, s.raw, s.raw_len);
 	return code ? code : save(dir, "codec", i, s.enc, s.enc_len);
 }
@@ -97,12 +125,17 @@ static int make_ehframe(const char *dir)
 	return n == (ssize_t)len ? save(dir, "ehframe", 0, bytes, len) : -EIO;
 }
 
-static int make_go(const char *dir)
+static int make_elf(const char *dir)
 {
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct go_tiny t;
+	int code;
 
 	go_tiny_make(&t);
-	return save(dir, "go_bin", 0, t.b, t.len);
+	code = save(dir, "go_bin", 0, t.b, t.len);
+	if (!code)
+		code = save(dir, "elf", 0, t.b, t.len);
+	return code || !vdso ? code : save(dir, "elf", 1, vdso, VDSO_BYTES);
 }
 
 int main(int argc, char **argv)
@@ -121,7 +154,7 @@ int main(int argc, char **argv)
 	if (!code)
 		code = make_ehframe(argv[1]);
 	if (!code)
-		code = make_go(argv[1]);
+		code = make_elf(argv[1]);
 	if (code)
 		fprintf(stderr, "seeds: %s %s\n", strerror(-code), err.msg);
 	return code ? 1 : 0;
