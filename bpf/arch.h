@@ -26,6 +26,15 @@
 #define THREAD_POINTER(t) ((t)->thread.fsbase)
 #define TS_COMPAT 0x2 /* thread_info.status: in a 32-bit system call */
 #define SYS_FUTEX 202
+#define SYS_READ 0
+#define SYS_WRITE 1
+#define SYS_READV 19
+#define SYS_WRITEV 20
+#define SYS_SENDFILE 40
+#define SYS_SENDTO 44
+#define SYS_RECVFROM 45
+#define SYS_SENDMSG 46
+#define SYS_RECVMSG 47
 
 #define NR_BIT(nr) (1ull << ((nr) % 64))
 /* System calls that may sleep and whose first argument is an fd, one word per 64 numbers. */

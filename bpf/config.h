@@ -24,6 +24,15 @@
 enum { CC_BPF_FUNCTIONS(X) CC_BPF_FN_CNT };
 #undef X
 
+/* How operations on sockets are seen; the numbers are those of CC_OPT_REQ_TIER. */
+enum {
+	CC_BPF_REQ_NONE = 0,
+	CC_BPF_REQ_SOCK = 1, /* tracepoints of socket lengths */
+	CC_BPF_REQ_SEQ = 2,  /* TCP's sequence numbers, at tcp_rcv_space_adjust and net_dev_queue */
+	CC_BPF_REQ_CALLS = 3,  /* ends of system calls */
+	CC_BPF_REQ_SEQ_FN = 4, /* sequence numbers, at the end of tcp_recvmsg and tcp_sendmsg */
+};
+
 struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u64 min_block_ns;   /* shorter waits are summed into SHORT; 0: every wait is told */
 	__u64 stack_min_ns;   /* EXTRA and stacks from here on */
@@ -34,7 +43,7 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u64 sample_n;       /* 1 request in n by hash of its id */
 	__u32 snap_bytes;     /* of user stack, at most CC_SNAP_MAX */
 	__u32 stack_tier;     /* 0 none, 1 late, 2 waking, 3 eager */
-	__u32 req_tier;       /* 0 none */
+	__u32 req_tier;       /* CC_BPF_REQ_* */
 	__u32 has_prev_state; /* sched_switch tells prev_state (since 5.18) */
 	__u32 snap_burst;     /* snapshots per CPU and 20 ms */
 	__u32 has_task_kfunc; /* bpf_task_from_vpid (since 6.14) is there */

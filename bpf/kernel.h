@@ -339,7 +339,9 @@ struct unix_sock {
 	struct sock *peer;
 };
 
-struct sk_buff;
+struct sk_buff {
+	struct sock *sk;
+};
 
 /* ---- timers ------------------------------------------------------------------------------- */
 

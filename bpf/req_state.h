@@ -108,6 +108,8 @@ struct req_op {
 	__u32 tid, tgid;
 	__u32 copied_seq, write_seq; /* TCP */
 	__u32 left;                  /* recv: something is still unread (not TCP: see req_left) */
+	__u32 full;                  /* send: no room is left */
+	__u32 proxy;                 /* CC_RQ_BY_PROXY: another works for tid; 0: it does */
 };
 
 static __always_inline void req_copy_addr(struct cc_addr *to, const struct cc_addr *from)
@@ -272,6 +274,7 @@ static __always_inline int req_recv(struct req_state *s, const struct req_op *op
 		s->first_len = (__u32)op->bytes;
 		s->recv_tid = op->tid;
 	}
+	s->what |= op->proxy;
 	s->last_recv = op->now;
 	s->bytes_in += op->bytes;
 	s->recv_cnt++;
@@ -358,6 +361,7 @@ static __always_inline int req_send(struct req_state *s, const struct req_op *op
 		s->eagain_since = 0;
 	}
 	further = s->send_cnt > 0 || (s->recv_cnt > 0 && op->tid != s->recv_tid);
+	s->what |= op->proxy;
 	if (!s->first_send)
 		s->first_send = op->now;
 	s->last_send = op->now;

@@ -18,23 +18,13 @@ __u64 sock_jiffy_ns;  /* length of a jiffy */
 
 /* ---- seeding ------------------------------------------------------------------------------ */
 
-static __always_inline struct req_state *seed_state(struct sock *sk)
-{
-	struct req_state *s;
-
-	s = bpf_sk_storage_get(&socks, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!s)
-		cnt_add(CC_CNT_STORAGE_FAIL, 1);
-	return s;
-}
-
 static __always_inline void seed_listener(struct sock *sk, __u32 tgid)
 {
 	struct req_state *s;
 
 	if (sk->__sk_common.skc_state != TCP_LISTEN)
 		return;
-	s = seed_state(sk);
+	s = sock_state_make(sk);
 	if (!s || s->role != RQ_ROLE_NEW)
 		return; /* inherited: several processes have it */
 	sock_state_init(s, sk, RQ_ROLE_LISTEN, 1);
@@ -86,13 +76,13 @@ static __always_inline void seed_connection(struct sock *sk, __u32 tgid)
 		return;
 	if (sk->sk_type == SOCK_DGRAM)
 		return; /* its first operation tells which end it is */
-	s = seed_state(sk);
+	s = sock_state_make(sk);
 	if (!s)
 		return;
 	if (s->role == RQ_ROLE_UPSTREAM && (s->conn & RQ_C_TCP) && sock_port_listens(sk)) {
 		/* worked on before it was known that its process listens: all anew */
-		bpf_sk_storage_delete(&socks, sk);
-		s = seed_state(sk);
+		sock_state_drop(sk);
+		s = sock_state_make(sk);
 	}
 	if (!s || s->role != RQ_ROLE_NEW)
 		return;
@@ -155,7 +145,7 @@ static __always_inline void refresh_unread(struct seq_file *seq, struct req_stat
 
 static __always_inline void refresh_socket(struct seq_file *seq, struct sock *sk)
 {
-	struct req_state *s = bpf_sk_storage_get(&socks, sk, NULL, 0);
+	struct req_state *s = sock_state(sk);
 
 	if (!s || s->role != RQ_ROLE_SERVER || s->walk_run == sock_walk_run)
 		return;

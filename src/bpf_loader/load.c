@@ -159,7 +159,8 @@ static int try_load(struct loader *l, const struct btf *kernel, bool go, struct 
 		ret = go_prepare(l, go);
 	if (!ret)
 		ret = sock_prepare(l, err);
-	((struct cc_bpf_config *)&l->skel->rodata->cfg)->req_tier = l->req_tier;
+	((struct cc_bpf_config *)&l->skel->rodata->cfg)->req_tier =
+		l->req_tier == LOADER_REQ_NONE ? CC_BPF_REQ_NONE : l->req_tier;
 	if (!ret)
 		ret = criticast__load(l->skel);
 	if (!ret)
@@ -250,6 +251,11 @@ static int explain(struct loader *l, int ret, struct cc_err *err)
 	}
 	if (err && err->msg[0])
 		return ret;
+	if (l->o.req_tier == LOADER_REQ_SEQ_FN) {
+		loader_err(err, "requests: tier 2b: this kernel has no BPF trampolines, or refuses "
+				"them; --req-tier auto takes what it has");
+		return -EOPNOTSUPP;
+	}
 	if (ret == -EPERM) {
 		loader_err(err,
 			   "cannot load kernel programs: the kernel refuses bpf() even with the "

@@ -21,10 +21,14 @@ enum loader_stack_tier {
 	LOADER_STACK_NONE = 4,
 };
 
+/* How operations on sockets are seen. The numbers are those of CC_OPT_REQ_TIER. */
 enum loader_req_tier {
 	LOADER_REQ_AUTO = 0,
-	LOADER_REQ_SOCK = 1, /* socket length tracepoints, Linux >= 6.3 */
-	LOADER_REQ_NONE = 9, /* no requests: waits only */
+	LOADER_REQ_SOCK = 1,   /* tier 1: socket length tracepoints, Linux >= 6.3 */
+	LOADER_REQ_SEQ = 2,    /* tier 2: growth of sequence numbers; TCP only, no arrivals */
+	LOADER_REQ_CALLS = 3,  /* tier 3: system calls; no io_uring, no arrivals */
+	LOADER_REQ_SEQ_FN = 4, /* tier 2b: as 2, from function ends; untested, never by itself */
+	LOADER_REQ_NONE = 9,   /* no requests: waits only */
 };
 
 /* What is followed of Go's goroutines. Their order is that of CC_OPT_GO_TIER, one further. */
@@ -143,6 +147,8 @@ struct loader_go_proc {
 /* The Go programs among the targets. Fills up to @max, returns their number. */
 int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t max);
 const char *loader_go_tier_name(enum loader_go_tier t);
+/* "tier 2, ...": for people. */
+const char *loader_req_tier_name(enum loader_req_tier t);
 
 /* Has the kernel count runs and time of BPF programs until the source is freed: adds ~20 ns to
  * each run. Returns 0 or -errno (Linux >= 5.8). */

@@ -109,18 +109,21 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 		{ CC_OPT_GO_TIER, go_tier(l) },
 	};
 	struct utsname u;
-	char host[3 * sizeof(u.release)];
+	char text[3 * sizeof(u.release)];
 	int ret = 0;
 	for (size_t i = 0; ret >= 0 && i < ARRAY_SIZE(opts); i++)
 		ret = put_counter(CC_REC_OPTION, opts[i].what, opts[i].value, fn, ctx);
 	if (ret >= 0 && !uname(&u)) {
-		snprintf(host, sizeof(host), "%s %s %s", u.nodename, u.release, u.machine);
-		ret = put_name(CC_NAME_HOST, host, fn, ctx);
+		snprintf(text, sizeof(text), "%s %s %s", u.nodename, u.release, u.machine);
+		ret = put_name(CC_NAME_HOST, text, fn, ctx);
 	}
 	if (ret >= 0)
 		ret = stream_note(tier_note(l->stack_tier), fn, ctx);
+	if (ret >= 0) {
+		snprintf(text, sizeof(text), "requests: %s", loader_req_tier_name(l->req_tier));
+		ret = stream_note(text, fn, ctx);
+	}
 	if (ret >= 0 && l->go_err) {
-		char text[128];
 		snprintf(text, sizeof(text),
 			 "go: this kernel refuses the programs for goroutines (%s): threads only",
 			 strerror(-l->go_err));

@@ -66,8 +66,7 @@ static enum cli_exit try_to_trace(void)
 		return CLI_CANNOT_TRACE;
 	}
 	printf("tracing\n  yes  %-26s stacks: %s tier; requests: %s; %u programs\n", "starts here",
-	       stack_tier_name(st.stack_tier),
-	       st.req_tier == LOADER_REQ_NONE ? "none, waits only" : "from sockets", st.prog_cnt);
+	       stack_tier_name(st.stack_tier), loader_req_tier_name(st.req_tier), st.prog_cnt);
 	return CLI_OK;
 }
 #endif

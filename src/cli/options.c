@@ -69,7 +69,8 @@
 	  "samples of running threads a second and CPU; 0: none")                                  \
 	X(str, stack_tier, "auto", 0, "TIER", TRACING,                                             \
 	  "when stacks are taken: auto, late, waking, eager")                                      \
-	X(str, req_tier, "auto", 0, "TIER", TRACING, "how requests are found: auto, sock")         \
+	X(str, req_tier, "auto", 0, "TIER", TRACING,                                               \
+	  "how requests are found: auto, 1 socket lengths, 2 sequence numbers, 3 system calls")    \
 	X(str, go, "auto", 0, "TIER", TRACING | C(GO_SMOKE),                                       \
 	  "what is followed of goroutines: auto, off, id, waits, full")                            \
 	X(str, go_offsets, NULL, 0, "FILE", TRACING | C(GO_SMOKE),                                 \

@@ -26,8 +26,8 @@ static const struct tier stack_tiers[] = {
 	{ "none", LOADER_STACK_NONE },
 };
 static const struct tier req_tiers[] = {
-	{ "auto", LOADER_REQ_AUTO },
-	{ "sock", LOADER_REQ_SOCK },
+	{ "auto", LOADER_REQ_AUTO }, { "1", LOADER_REQ_SOCK },  { "2", LOADER_REQ_SEQ },
+	{ "2b", LOADER_REQ_SEQ_FN }, { "3", LOADER_REQ_CALLS }, { "sock", LOADER_REQ_SOCK },
 	{ "none", LOADER_REQ_NONE },
 };
 
@@ -67,7 +67,7 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 	int stack = tier_option(stack_tiers, ARRAY_SIZE(stack_tiers), "--stack-tier", o->stack_tier,
 				"auto, late, waking, eager or none", why);
 	int req = tier_option(req_tiers, ARRAY_SIZE(req_tiers), "--req-tier", o->req_tier,
-			      "auto, sock or none", why);
+			      "auto, 1, 2, 2b, 3 or none", why);
 	int go = tier_option(go_tiers, ARRAY_SIZE(go_tiers), "--go", o->go,
 			     "auto, off, id, waits or full", why);
 	if (stack < 0 || req < 0 || go < 0)

@@ -251,6 +251,7 @@ enum {                          /* cc_rec.flags of SOCKOP. ABI: append only. */
        CC_SO_UPSTREAM = 1 << 0, /* the target is the client here; else a server socket */
        CC_SO_LINKED = 1 << 1,   /* link_* name the request by one vote (send or connect side) */
        CC_SO_VOTE2 = 1 << 2,    /* the reply's side agreed too */
+       CC_SO_BY_PROXY = 1 << 3, /* as CC_RQ_BY_PROXY */
 };
 
 struct cc_addr {
@@ -302,6 +303,9 @@ enum {                         /* cc_rec_req.what. ABI: append only. */
        CC_RQ_UNIX = 1 << 11,
        CC_RQ_CONCURRENT = 1 << 12, /* UDP: several peers open at once, low confidence */
        CC_RQ_RETOLD = 1 << 13,     /* same id was told before by CC_END_QUIET */
+       CC_RQ_BY_PROXY =
+	       1 << 14, /* read or sent by other than the thread told: by io_uring's for
+			 * its ring's owner, by a packet that left later. Tids are inferred */
 };
 
 struct cc_rec_req {
@@ -483,8 +487,9 @@ enum {                        /* cc_rec.aux of OPTION. ABI: append only. */
        CC_OPT_STACK_MIN = 2,  /* ns */
        CC_OPT_SAMPLE = 3,     /* 1 request in N has a path */
        CC_OPT_STACK_TIER = 4, /* 1 late, 2 waking, 3 eager */
-       CC_OPT_REQ_TIER = 5,
-       CC_OPT_ARCH = 6, /* ELF e_machine */
+       CC_OPT_REQ_TIER = 5, /* 0 none, 1 socket lengths, 2 sequence numbers, 3 system calls, 4 as 2
+			     * at the ends of functions */
+       CC_OPT_ARCH = 6,     /* ELF e_machine */
        CC_OPT_CPUS = 7,
        CC_OPT_IMPORTED = 8, /* CC_IMPORTED_*; 0: our own probes */
        CC_OPT_GO_TIER = 9,  /* 0 no goroutines, 1 identity, 2 waits, 3 every status change */

@@ -16,7 +16,7 @@ PROBE = os.path.join(BUILD, "tests/live/req_probe")
 
 # CC_RQ_*, CC_END_*, CC_OP_*, CC_SO_* of src/core/event.h
 RESUMED, STREAM, NO_REPLY, UNSOLICITED, ACCEPTQ, LATE, SETUP, BUSY = (1 << i for i in range(8))
-SPLICE_IN, ORDINAL_GE, UDP, UNIX, CONCURRENT, RETOLD = (1 << i for i in range(8, 14))
+SPLICE_IN, ORDINAL_GE, UDP, UNIX, CONCURRENT, RETOLD, BY_PROXY = (1 << i for i in range(8, 15))
 END_NONE, END_NEXT, END_QUIET, END_FIN, END_EOF, END_RST, END_STOP, END_EXIT = range(8)
 OP_RECV, OP_SEND, OP_CONNECT, OP_ACCEPT, OP_EOF, OP_CLOSE, OP_EAGAIN, OP_DATA = range(1, 9)
 SO_UPSTREAM, SO_LINKED, SO_VOTE2 = 1, 2, 4
@@ -209,8 +209,8 @@ def _urgent():
 class Probe:
     """Traces while in its with block; afterwards .recs, .reqs (last telling of each id), .ops."""
 
-    def __init__(self, pids=(), ports=(), interval_ms=200):
-        argv = [PROBE, "--interval", str(interval_ms)]
+    def __init__(self, pids=(), ports=(), interval_ms=200, tier=1):
+        argv = [PROBE, "--interval", str(interval_ms), "--req-tier", str(tier)]
         for p in pids:
             argv += ["--pid", str(p)]
         for p in ports:

@@ -2,7 +2,7 @@
 /* req_probe: prints the request side of the live stream as lines of key=value, for the scripts
  *here.
  *
- *	req_probe [--interval MS] [--pid N].. [--port N]..
+ *	req_probe [--interval MS] [--req-tier N] [--pid N].. [--port N]..
  *
  * Prints READY when tracing, then records until SIGINT or SIGTERM, then COUNTER lines and END. */
 #include <arpa/inet.h>
@@ -122,6 +122,8 @@ static int parse(int argc, char **argv, uint32_t pids[TARGETS_MAX], uint32_t por
 			ports[o->port_cnt++] = n;
 		else if (!strcmp(argv[i], "--interval"))
 			o->interval_ns = CC_MS(n);
+		else if (!strcmp(argv[i], "--req-tier"))
+			o->req_tier = (enum loader_req_tier)n;
 		else
 			return -EINVAL;
 	}
@@ -152,7 +154,8 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
 	if (parse(argc, argv, pids, ports, &o)) {
-		fprintf(stderr, "usage: req_probe [--interval MS] [--pid N].. [--port N]..\n");
+		fprintf(stderr, "usage: req_probe [--interval MS] [--req-tier N] [--pid N].. "
+				"[--port N]..\n");
 		return 2;
 	}
 	signal(SIGINT, on_signal);
