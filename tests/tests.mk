@@ -34,7 +34,7 @@ $(O)/tests/unit/unit: $(UNIT_OBJ) $(LIBS_OURS) | $(GO_PROGS)
 	$(Q)$(CC) $(SAN) -o $@ $(UNIT_OBJ) $(TEST_LIBS) -lcriterion
 
 # one-file programs: drivers, tsan tests, loads for live tests
-PROG_SRC := $(wildcard tests/oracle/*.c tests/tsan/*.c tests/live/*.c tests/tui/*.c)
+PROG_SRC := $(wildcard tests/oracle/*.c tests/tsan/*.c tests/live/*.c tests/tui/*.c tests/accuracy/*.c)
 PROGS := $(patsubst %.c,$(O)/%,$(PROG_SRC))
 $(O)/tests/%: $(O)/tests/%.o $(LIBS_OURS)
 	$(call say,LD,$@)
@@ -62,7 +62,7 @@ eval: all
 # requests against what servers, logs and clients say (ROWS="nginx redis": only these); whether stated
 # confidence is earned (WRITE=1: the rates of CC_EVIDENCE become what was measured)
 .PHONY: accuracy calibration
-accuracy: all
+accuracy: all $(O)/tests/accuracy/ours
 	$(Q)scripts/deps accuracy
 	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/accuracy $(ROWS)
 calibration: all $(O)/tests/live/pool $(O)/tests/live/lockstorm

@@ -46,7 +46,7 @@ int agg_sort(const struct cc_request *const *r, size_t cnt, struct agg_sorted *r
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < cnt; i++) {
-		if (!(r[i]->rec.what & CC_RQ_STREAM))
+		if (!(r[i]->rec.what & CC_RQ_UNTIMED))
 			keys[s.cnt++] =
 				(struct by_latency){ request_latency(r[i]), r[i]->end, r[i] };
 	}

@@ -3,8 +3,8 @@
  * aggregate: many requests to rows: percentiles, waits, blame, slow versus typical. Names are
  * numbers (of a string pool) that come from the caller's callbacks, 0 for "none".
  *
- * Percentiles are by nearest rank. Streams (CC_RQ_STREAM) are in none of them. A request counts as
- * many as its weight says.
+ * Percentiles are by nearest rank. Streams, and what is no single request (CC_RQ_UNTIMED), are in
+ * none of them. A request counts as many as its weight says.
  */
 #ifndef CC_AGGREGATE_H
 #define CC_AGGREGATE_H
@@ -25,7 +25,7 @@ struct agg_names {
 
 /* ---- by latency ---- */
 
-struct agg_sorted { /* all but streams, by latency, the shortest first; ties by end, id */
+struct agg_sorted { /* all but untimed ones, by latency, the shortest first; ties by end, id */
 	const struct cc_request **r;
 	size_t cnt;
 	uint64_t weight; /* requests that they stand for: ranks are of these */

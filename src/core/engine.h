@@ -104,10 +104,10 @@ struct engine_conn {
 };
 bool engine_conn(const struct engine *e, uint64_t cookie, struct engine_conn *ret);
 
-/* Latencies of all finished requests, and the ends of streams among them, by time. */
+/* Latencies of all finished requests, and those that are in no percentile, by time. */
 struct latencies;
 const struct latencies *engine_latencies(const struct engine *e);
-const cc_ns *engine_streams(const struct engine *e, size_t *ret_cnt);
+const struct req_untimed *engine_untimed(const struct engine *e, size_t *ret_cnt);
 
 /* The names and facts below are borrowed until the next feed; NULL: not known. */
 struct engine_task {

@@ -165,6 +165,12 @@ void owner_served(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, st
  * partitions [start, end), last first. */
 CC_NODISCARD int identity_find(struct engine *e, struct req *r);
 
+/* Labels @r when its connection is known to carry several requests at once. True: it is since this
+ * one, and what was told of it before, mixed_earlier(1), (2) ... (NULL: no more), needs the label.
+ */
+bool mixed_is_new(struct engine *e, struct req *r);
+struct req *mixed_earlier(struct engine *e, const struct req *r, uint32_t nth);
+
 /* ---- walk.c, walk_wait.c ------------------------------------------------------------------ */
 
 #define WALK_DEPTH_MAX 64

@@ -31,10 +31,10 @@ bool engine_conn(const struct engine *e, uint64_t cookie, struct engine_conn *re
 
 const struct latencies *engine_latencies(const struct engine *e) { return &e->reqs.lat; }
 
-const cc_ns *engine_streams(const struct engine *e, size_t *ret_cnt)
+const struct req_untimed *engine_untimed(const struct engine *e, size_t *ret_cnt)
 {
-	*ret_cnt = e->reqs.streams.cnt;
-	return e->reqs.streams.p;
+	*ret_cnt = e->reqs.untimed.cnt;
+	return e->reqs.untimed.p;
 }
 
 static void tell_task(const struct engine *e, const struct task *t, struct engine_task *ret)

@@ -73,23 +73,28 @@ static uint32_t shown_at(const struct requests *rs, const struct cc_request *r)
 	return lo;
 }
 
-static int add_stream(struct requests *rs, cc_ns end)
+static int add_untimed(struct requests *rs, struct req_untimed u)
 {
 	uint32_t i;
 
-	if (vec_reserve(rs->mem, &rs->streams, rs->streams.cnt + 1))
+	if (vec_reserve(rs->mem, &rs->untimed, rs->untimed.cnt + 1))
 		return -ENOMEM;
-	for (i = rs->streams.cnt++; i > 0 && rs->streams.p[i - 1] > end; i--)
-		rs->streams.p[i] = rs->streams.p[i - 1];
-	rs->streams.p[i] = end;
+	for (i = rs->untimed.cnt++; i > 0 && rs->untimed.p[i - 1].end > u.end; i--)
+		rs->untimed.p[i] = rs->untimed.p[i - 1];
+	rs->untimed.p[i] = u;
 	return 0;
+}
+
+static struct req_untimed untimed_of(const struct cc_request *p)
+{
+	return (struct req_untimed){ p->end, (p->rec.what & CC_RQ_APART) != 0 };
 }
 
 int requests_finish(struct requests *rs, struct req *r)
 {
 	uint32_t i;
 
-	if (!r->explains && r->pub.rec.what & CC_RQ_STREAM && add_stream(rs, r->pub.end))
+	if (!r->explains && r->pub.rec.what & CC_RQ_UNTIMED && add_untimed(rs, untimed_of(&r->pub)))
 		return -ENOMEM;
 	r->finished = true;
 	if (!r->pub.weight)
@@ -105,14 +110,14 @@ int requests_finish(struct requests *rs, struct req *r)
 	return 0;
 }
 
-static void del_stream(struct requests *rs, cc_ns end)
+static void del_untimed(struct requests *rs, struct req_untimed u)
 {
-	for (uint32_t i = rs->streams.cnt; i-- > 0;) {
-		if (rs->streams.p[i] != end)
+	for (uint32_t i = rs->untimed.cnt; i-- > 0;) {
+		if (rs->untimed.p[i].end != u.end || rs->untimed.p[i].apart != u.apart)
 			continue;
-		rs->streams.cnt--;
-		memmove(&rs->streams.p[i], &rs->streams.p[i + 1],
-			(rs->streams.cnt - i) * sizeof(*rs->streams.p));
+		rs->untimed.cnt--;
+		memmove(&rs->untimed.p[i], &rs->untimed.p[i + 1],
+			(rs->untimed.cnt - i) * sizeof(*rs->untimed.p));
 		return;
 	}
 }
@@ -126,8 +131,8 @@ void requests_unfinish(struct requests *rs, struct req *r)
 	r->finished = false;
 	if (r->explains)
 		return;
-	if (p->rec.what & CC_RQ_STREAM)
-		del_stream(rs, p->end);
+	if (p->rec.what & CC_RQ_UNTIMED)
+		del_untimed(rs, untimed_of(p));
 	else
 		latencies_del(&rs->lat, (struct lat_row){ p->end - p->start, p->end });
 	if (p->weight) {
@@ -164,10 +169,10 @@ void requests_evict_latencies(struct requests *rs, cc_ns before)
 	uint32_t n = 0;
 
 	latencies_evict(rs->mem, &rs->lat, before);
-	while (n < rs->streams.cnt && rs->streams.p[n] < before)
+	while (n < rs->untimed.cnt && rs->untimed.p[n].end < before)
 		n++;
 	if (n)
-		vec_drop_front(&rs->streams, n);
+		vec_drop_front(&rs->untimed, n);
 }
 
 uint64_t requests_sweep(struct requests *rs, cc_ns before, uint32_t cnt)

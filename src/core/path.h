@@ -163,6 +163,19 @@ struct cc_found {
 	struct cc_dominant dominant, root; /* first wait; beneath it */
 };
 
+/* What is told like a request and is none, or several at once: neither counted as one nor in
+ * percentiles. A stream is one, without an end: counted, but in no percentile. */
+#define CC_RQ_APART (CC_RQ_SETUP | CC_RQ_UNSOLICITED | CC_RQ_BUSY | CC_RQ_FAREWELL)
+#define CC_RQ_UNTIMED (CC_RQ_APART | CC_RQ_STREAM)
+
+struct req_untimed {
+	cc_ns end;
+	bool apart; /* CC_RQ_APART; else a stream */
+};
+
+/* What such a one is called: "stream", "busy period" ...; "" for one that is a request. */
+const char *request_label(const struct cc_rec_req *q);
+
 /* A request with its path, as the engine keeps it. Owned by the engine. */
 struct cc_request {
 	struct cc_reqid id;

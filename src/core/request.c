@@ -31,7 +31,7 @@ void requests_done(struct requests *rs)
 	slab_done(rs->mem, &rs->slab);
 	latencies_done(rs->mem, &rs->lat);
 	vec_done(rs->mem, &rs->shown);
-	vec_done(rs->mem, &rs->streams);
+	vec_done(rs->mem, &rs->untimed);
 	vec_done(rs->mem, &rs->v);
 	vec_done(rs->mem, &rs->free);
 	vec_done(rs->mem, &rs->socks);
@@ -287,6 +287,8 @@ int requests_req(struct requests *rs, const struct cc_rec_req *q)
 	r->open = open;
 	r->computed = false;
 	r->pub.rec = *q;
+	if (request_is_farewell(q))
+		r->pub.rec.what |= CC_RQ_FAREWELL;
 	r->pub.state = open                      ? CC_RQS_IN_FLIGHT
 		       : q->what & CC_RQ_RESUMED ? CC_RQS_RESUMED
 						 : CC_RQS_DONE;

@@ -35,8 +35,9 @@ struct req {
 	bool computed;      /* worked out as it is told now */
 	bool due;           /* is being worked out */
 	bool identified;    /* its holders are known */
+	bool mixed_sign;    /* counted in its socket's mixed_signs */
 	bool settled;       /* was worked out when it was over: its weight stays */
-	bool finished;      /* in latencies (or streams), and in shown if it has a weight */
+	bool finished;      /* in latencies (or untimed), and in shown if it has a weight */
 	uint8_t lists;      /* 1 << enum req_list */
 	uint32_t slot;      /* in struct requests.v */
 	cc_ns seen;         /* ts of its last record */
@@ -73,6 +74,7 @@ struct sock {
 	bool upstream;          /* the target is the client */
 	bool placed;            /* is in by_ports */
 	bool closed;            /* upstream: told so */
+	uint8_t mixed_signs;    /* requests that say that it carries several at once; see mixed.c */
 	cc_ns seen;             /* worked on last */
 	uint32_t tid;           /* that received its last request */
 	struct cc_reqid link;   /* request that its last send is for */
@@ -112,8 +114,8 @@ struct requests {
 	VEC(struct req_news) news;
 	struct req_vec list[LIST_CNT];
 	VEC(const struct cc_request *) shown; /* finished, with a weight: by end, then id */
-	struct latencies lat;                 /* of the finished, but for streams ... */
-	VEC(cc_ns) streams;                   /* ... whose ends these are, by time */
+	struct latencies lat;                 /* of the finished, but for ... */
+	VEC(struct req_untimed) untimed;      /* ... CC_RQ_UNTIMED ones, by time */
 	uint32_t sweep;                       /* slot to look at next for what was never told */
 	struct receiver receivers[RECEIVERS_MAX];
 	uint32_t receiver_cnt;
@@ -131,6 +133,7 @@ CC_NODISCARD int requests_sockop(struct requests *rs, const struct cc_rec_sockop
 struct req *requests_find(const struct requests *rs, struct cc_reqid id); /* NULL: none */
 struct req *requests_get(struct requests *rs, struct cc_reqid id); /* makes it; NULL: no memory */
 const struct sock *requests_sock(const struct requests *rs, uint64_t cookie);
+struct sock *requests_sock_of(struct requests *rs, struct cc_reqid id); /* NULL: none */
 
 /* The other end of @s when both are known, by its ports; NULL: none, or more than one fit. */
 const struct sock *requests_mirror(const struct requests *rs, const struct sock *s);
@@ -205,6 +208,9 @@ static inline struct cc_reqid touch_id(const struct sock_touch *s)
 	return s->cookie ? reqid_of(s->cookie, s->ordinal) : (struct cc_reqid){ 0 };
 }
 /* A recv or send on a server socket: what "foreign" is judged by. */
+/* A few bytes that were never answered and with which the connection ended. */
+bool request_is_farewell(const struct cc_rec_req *q);
+
 static inline bool touch_is_server(const struct sock_touch *s)
 {
 	return !(s->flags & CC_SO_UPSTREAM);

@@ -27,14 +27,14 @@ static struct lat_row row_of(const struct req *r)
 	return (struct lat_row){ r->pub.end - r->pub.start, r->pub.end };
 }
 
-/* Latencies of those due for which @over says so, into @l. Streams are in none. */
+/* Latencies of those due for which @over says so, into @l. Untimed ones are in none. */
 static int add_latencies(struct engine *e, cc_ns to, bool over, struct latencies *l)
 {
 	e->rows.cnt = 0;
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
 		const struct req *r = e->due.p[i].r;
 
-		if (is_over(r, to) != over || r->explains || r->pub.rec.what & CC_RQ_STREAM)
+		if (is_over(r, to) != over || r->explains || r->pub.rec.what & CC_RQ_UNTIMED)
 			continue;
 		if (vec_reserve(&e->mem, &e->rows, e->rows.cnt + 1))
 			return -ENOMEM;

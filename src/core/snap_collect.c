@@ -137,15 +137,17 @@ static int count_all(struct snap_build *b)
 {
 	struct snapshot *s = b->s;
 	struct lat_view v;
-	size_t streams;
-	const cc_ns *ends = engine_streams(b->e, &streams);
+	size_t cnt;
+	const struct req_untimed *u = engine_untimed(b->e, &cnt);
 	int err = lat_view_open(&b->labels.mem, engine_latencies(b->e), b->lo, b->hi, &v);
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < streams; i++)
-		s->stream_cnt += ends[i] >= b->lo && ends[i] <= b->hi;
-	s->total_cnt = v.cnt + s->stream_cnt;
+	for (size_t i = 0; i < cnt; i++) {
+		if (u[i].end >= b->lo && u[i].end <= b->hi)
+			*(u[i].apart ? &s->apart_cnt : &s->stream_cnt) += 1;
+	}
+	s->total_cnt = v.cnt + s->stream_cnt + s->apart_cnt;
 	s->p50_ns = lat_percentile(&v, 500);
 	s->p95_ns = lat_percentile(&v, 950);
 	s->p99_ns = lat_percentile(&v, 990);
@@ -166,7 +168,7 @@ int snap_collect(struct snap_build *b)
 	if (b->q->only.kind == CC_REQID_NONE && !b->q->filter)
 		s->match_cnt = s->total_cnt;
 	b->sorted.p95 = s->p95_ns;
-	s->rate = window ? (double)s->total_cnt * 1e9 / (double)window : 0;
+	s->rate = window ? (double)snapshot_requests(s) * 1e9 / (double)window : 0;
 	agg_conf_share(b->done.p, b->done.cnt, s->conf_share);
 	agg_mix(&b->sorted, agg_slow(&b->sorted), s->p99_mix);
 	return 0;

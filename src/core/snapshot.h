@@ -197,10 +197,11 @@ struct snapshot {
 	uint32_t note_cnt;
 	const cc_str *notes;
 
-	uint32_t total_cnt; /* finished requests in the window, before the filter */
+	uint32_t total_cnt; /* rows: what finished in the window, before the filter */
 	uint32_t match_cnt; /* after it */
 	uint32_t in_flight_cnt;
-	uint32_t stream_cnt; /* in the window, kept out of percentiles */
+	uint32_t stream_cnt; /* of total_cnt, kept out of percentiles */
+	uint32_t apart_cnt;  /* of total_cnt, no single requests: CC_RQ_APART */
 	cc_ns p50_ns, p95_ns, p99_ns, max_ns;
 	double rate;          /* finished requests per second */
 	double conf_share[3]; /* H, M, L of finished requests, 0..1 */
@@ -260,6 +261,12 @@ void snapshot_free(struct snapshot *s); /* NULL is a no-op */
 
 /* A string of @s, never NULL; "" for anything out of range. Already sanitized. */
 const char *snapshot_str(const struct snapshot *s, cc_str str);
+
+/* Finished requests in the window: of all that is told like one, those that are. */
+static inline uint32_t snapshot_requests(const struct snapshot *s)
+{
+	return s->total_cnt - s->apart_cnt;
+}
 
 /* Row with this id, or NULL. */
 const struct snap_request *snapshot_find(const struct snapshot *s, struct cc_reqid id);

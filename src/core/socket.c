@@ -32,6 +32,11 @@ const struct sock *requests_sock(const struct requests *rs, uint64_t cookie)
 	return i ? &rs->socks.p[i - 1] : NULL;
 }
 
+struct sock *requests_sock_of(struct requests *rs, struct cc_reqid id)
+{
+	return (struct sock *)requests_sock(rs, id.kind == CC_REQID_SOCK ? id.id : 0);
+}
+
 static uint64_t ports_key(uint16_t local, uint16_t remote)
 {
 	return (uint64_t)local << 32 | remote;

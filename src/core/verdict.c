@@ -191,6 +191,8 @@ size_t verdict_request(const struct snapshot *s, const struct snap_request *r, c
 		r->dominant.piece < r->piece_cnt ? &pieces_of(s, r)[r->dominant.piece] : NULL;
 
 	buf[0] = '\0';
+	if (*request_label(&r->rec))
+		say(&o, "%s: ", request_label(&r->rec));
 	if (r->state == CC_RQS_IN_FLIGHT)
 		say(&o, "still going on: ");
 	if (!r->path_ok || (!p && !r->pieces_left_out)) {

@@ -216,6 +216,25 @@ static int gather_due(struct engine *e, cc_ns now)
 	return err;
 }
 
+/* Which of those that are due are no single requests, nor those before them. */
+static int find_mixed(struct engine *e)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++) { /* it may grow */
+		struct req *r = e->due.p[i].r, *before;
+
+		if (!mixed_is_new(e, r))
+			continue;
+		for (uint32_t n = 1; (before = mixed_earlier(e, r, n)) && !err; n++)
+			if (before->finished)
+				err = forget(e, before);
+			else if (before->due)
+				(void)mixed_is_new(e, before);
+	}
+	return err;
+}
+
 /* Finds out who worked for each request that is due, from the @done first on. */
 static int identify(struct engine *e, uint32_t done, uint64_t *ret_told)
 {
@@ -276,7 +295,7 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	e->idle.valid = false;
 	e->reqs.working_to = to;
 	/* who worked for which request must be known of all before one is walked */
-	err = add_late(e) ?: gather_due(e, now) ?: identify(e, 0, &told);
+	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: identify(e, 0, &told);
 	if (!err && (e->reqs.news.cnt || told)) {
 		cnt = e->due.cnt;
 		err = forget_leaning(e) ?: forget_open(e, told) ?: identify(e, cnt, &ignored);

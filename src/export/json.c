@@ -12,7 +12,7 @@
 static const char *const flag_names[] = { "resumed",    "stream",     "no_reply", "unsolicited",
 					  "acceptq",    "late",       "setup",    "busy",
 					  "splice_in",  "ordinal_ge", "udp",      "unix",
-					  "concurrent", "retold",     "by_proxy" };
+					  "concurrent", "retold",     "by_proxy", "farewell" };
 
 static void put_str(struct json *j, const char *key, const struct snapshot *s, cc_str str)
 {
@@ -223,7 +223,7 @@ static void put_trace(struct json *j, const struct snapshot *s)
 static void put_summary(struct json *j, const struct snapshot *s)
 {
 	json_open(j, "summary", '{');
-	json_u64(j, "requests", s->total_cnt);
+	json_u64(j, "requests", snapshot_requests(s));
 	json_u64(j, "in_flight", s->in_flight_cnt);
 	json_u64(j, "p50_ns", s->p50_ns);
 	json_u64(j, "p99_ns", s->p99_ns);
@@ -231,6 +231,7 @@ static void put_summary(struct json *j, const struct snapshot *s)
 	json_u64(j, "p95_ns", s->p95_ns);
 	json_u64(j, "matched", s->match_cnt);
 	json_u64(j, "streams", s->stream_cnt);
+	json_u64(j, "apart", s->apart_cnt);
 	put_str(j, "verdict", s, s->verdict);
 	json_close(j, '}');
 }

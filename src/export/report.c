@@ -61,8 +61,10 @@ static void put_head(const struct snapshot *s, FILE *out)
 
 static void put_summary(const struct snapshot *s, FILE *out)
 {
-	fprintf(out, "requests    %s finished, %u in flight", count(s->total_cnt).s,
+	fprintf(out, "requests    %s finished, %u in flight", count(snapshot_requests(s)).s,
 		s->in_flight_cnt);
+	if (s->apart_cnt)
+		fprintf(out, ", %s exchanges apart", count(s->apart_cnt).s);
 	if (!s->stats.has_servers)
 		fputs(" (no request boundary was seen: each task is one)", out);
 	if (s->filter_text)

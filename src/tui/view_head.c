@@ -170,6 +170,8 @@ static void draw_totals(struct canvas *c, const struct snapshot *s)
 		put_pair(&p, ROLE_FG, "in flight", text_count(s->in_flight_cnt).s);
 	if (s->stream_cnt && c->w >= 100)
 		put_pair(&p, ROLE_FG, "streams", text_count(s->stream_cnt).s);
+	if (s->apart_cnt && c->w >= 100) /* set-up exchanges, busy periods: no single requests */
+		put_pair(&p, ROLE_FG, "apart", text_count(s->apart_cnt).s);
 	put_shares(&p, s);
 	int room = CC_MIN(p.end - p.x - 5, (int)ARRAY_SIZE(s->p99_line));
 	if (room >= 8 && s->total_cnt) {

@@ -40,11 +40,11 @@ def only_failures():
 
 class Req:
     """What is true of one request: how long it took; whom it called (a port, or None), how long that
-    one slept, how long the client waited in all."""
-    __slots__ = ("ns", "up", "slept", "client_ns")
+    one slept, how long the client waited in all. since_recv: ns are from when it was read on."""
+    __slots__ = ("ns", "up", "slept", "client_ns", "since_recv")
 
-    def __init__(self, ns, call=(None, 0, 0)):
-        self.ns = ns
+    def __init__(self, ns, call=(None, 0, 0), since_recv=False):
+        self.ns, self.since_recv = ns, since_recv
         self.up, self.slept, self.client_ns = call
 
 
@@ -357,3 +357,21 @@ def threads_of_ours():
     pid, (port,) = slow_servers(1)
     paths = ["/%d" % (i % 4) for i in range(200)]
     return pid, lambda: spans(in_processes(http_client, [(port, paths)] * 4))
+
+
+def ours(kind, clients=4, n=400):
+    """ours.c: from when it had the request to when the answer was out, by its own clock."""
+    log = os.path.join(q.tmpdir(), "log")
+    p = q.start([os.path.join(q.BUILD, "tests/accuracy/ours"), kind, log], stdout=subprocess.PIPE, text=True)
+    port = int(p.stdout.readline())
+    lines = [b"%d\n" % (0 if i % 3 else 300 * (i % 4)) for i in range(n)]  # some sleep, most do not
+
+    def load():
+        in_processes(line_client, [(port, lines)] * clients)
+        time.sleep(0.2)
+        p.terminate()
+        p.wait()
+        with open(log) as f:
+            rows = [list(map(int, line.split())) for line in f]
+        return {(port, n): Req(out - had, since_recv=True) for port, n, had, out in rows}
+    return p.pid, load
