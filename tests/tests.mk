@@ -65,9 +65,11 @@ eval: all
 accuracy: all $(O)/tests/accuracy/ours
 	$(Q)scripts/deps accuracy
 	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/accuracy $(ROWS)
-calibration: all $(O)/tests/live/pool $(O)/tests/live/lockstorm
+calibration: all $(O)/tests/live/shapes $(O)/tests/live/lockstorm
 	$(Q)scripts/deps accuracy
-	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/calibration $(if $(WRITE),--write)
+	$(if $(WRITE),$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/calibration --write)
+	$(if $(WRITE),$(Q)$(MAKE) --no-print-directory all)
+	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/calibration
 
 # with sanitizers: what our own code goes through; fewer schedules, and of the live tests those
 # that judge what is told, not how fast. An O given on the command line gets a folder beside it.

@@ -62,6 +62,7 @@ struct served {             /* whose work a task did */
 	cc_ns since;        /* that is the answer since then */
 	uint64_t evidence;
 	bool ambiguous; /* it may be the work of others too */
+	bool by_wakes;  /* told by the waits that it ended, which may not be all there were */
 };
 
 struct engine {

@@ -162,11 +162,56 @@ static bool received_at(const struct finder *f, const struct task *t, cc_ns at)
 	return false;
 }
 
+#define FEED_LOOKED 256 /* waits that are looked at for one for work, where none was met later */
+
+/* The task that gave @t the last work that it was idle for before @at; 0: none is known. A busy one
+ * may not have been idle for long: what was looked through is remembered. */
+static uint32_t feeder_of(const struct finder *f, struct task *t, cc_ns at)
+{
+	uint32_t n = 0;
+	bool goes_on = at >= t->fed_to;
+	cc_ns since = goes_on ? t->fed_to : 0;
+	uint32_t found = goes_on ? t->feeder : 0;
+
+	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0; n++) {
+		const struct episode *ep = &t->eps.p[i];
+
+		if (ep->out < since || (!goes_on && n >= FEED_LOOKED))
+			break;
+		if (!ep_task_wake(ep) || !owner_is_idle(f->e, t, ep))
+			continue;
+		found = ep->waker_tid;
+		break;
+	}
+	if (goes_on) {
+		t->fed_to = at;
+		t->feeder = found;
+	}
+	return found;
+}
+
+/* What @t was idle for last came from a task that answers no requests itself: there is a stage
+ * between those that receive and @t, and the time of a request may have been that one's. */
+static bool is_stage(const struct finder *f, const struct task *t, const struct task *holder,
+		     uint32_t feeder)
+{
+	const struct task *w = tasks_find(&f->e->tasks, feeder, f->t);
+
+	if (!w || w == holder || !w->timeline || w->tgid != t->tgid)
+		return false;
+	for (uint32_t i = w->touches.cnt, n = 0; i-- > 0 && n < FEED_LOOKED; n++)
+		if (touch_is_server(&w->touches.p[i]))
+			return false;
+	return true;
+}
+
 /* No hand-over is known: it lay queued until this thread was free for it. When this thread had it
  * before too, the time between is an event loop's. */
 static int queued_since(struct finder *f, cc_ns foreign)
 {
-	const struct task *t = task_at(f, f->cur), *holder;
+	struct task *t = task_at(f, f->cur);
+	const struct task *holder;
+	uint32_t feeder;
 	cc_ns began, touched, let_go, idle = owner_idle_end(f->e, t, f->first, f->t, &began);
 	cc_ns free = CC_MIN(CC_MAX(CC_MAX(foreign, idle), f->first), f->t);
 	struct ident_seg held = {
@@ -200,6 +245,14 @@ static int queued_since(struct finder *f, cc_ns foreign)
 		/* not its own before it received more of it, nor while another one was open */
 		if (received_at(f, t, f->t) || busy_with_other(f, t, free))
 			free = f->t;
+	} else if (holder) {
+		feeder = feeder_of(f, t, f->t);
+		if (!feeder) {
+			before.evidence = CC_EV_BIT(QUEUE_UNFED);
+		} else if (is_stage(f, t, holder, feeder)) {
+			before.kind = SEG_AMBIGUOUS;
+			before.evidence = CC_EV_BIT(ELSEWHERE);
+		}
 	}
 	held.lo = CC_MAX(let_go, free);
 	before.lo = let_go;

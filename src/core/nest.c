@@ -2,6 +2,8 @@
 /* The time of a task that another one waited for, told apart by the request it worked for. */
 #include "engine_priv.h"
 
+#define TOGETHER_SHARE 8 /* less than so much of the work before is next to nothing */
+
 struct helper { /* task @ti, for whose work another one waits until @hi */
 	struct walk *w;
 	uint32_t ti;
@@ -71,6 +73,9 @@ static struct served served_before(const struct helper *h, cc_ns at)
 	owner_served(h->w->e, t, at, h->lo, &s);
 	if (s.id.kind == CC_REQID_NONE && t->given.cnt) {
 		s.id = by_wakes(h, at, &s.since);
+		s.by_wakes = true;
+		if (tasks_gap_within(&h->w->e->tasks, t->tgid, CC_MAX(s.since, h->lo), at))
+			s.evidence |= CC_EV_BIT(WAKE_MISSED);
 		/* a goroutine that reads a connection of many wakes for each of them in turn, and
 		 * lies in the network poller between: that is no work for the next one */
 		s.ambiguous = task_is_go(t) && s.id.kind != CC_REQID_NONE;
@@ -80,10 +85,41 @@ static struct served served_before(const struct helper *h, cc_ns at)
 	return s;
 }
 
+/* For whom it was is not sure, what it was is. */
+static void walk_together(struct helper *h, cc_ns start, cc_ns at, uint16_t depth)
+{
+	h->w->evidence |= CC_EV_BIT(TOGETHER);
+	walk_span(h->w, h->ti, start, at, false, depth);
+}
+
+/* @t has done next to nothing at @at since its last wait, less than @little. */
+static bool just_woken(const struct task *t, cc_ns at, cc_ns little)
+{
+	uint32_t i = vec_lower_bound(&t->eps, out, at);
+
+	while (i > 0 && !ep_blocked(&t->eps.p[i - 1]))
+		i--;
+	if (!i || ep_blocked_end(&t->eps.p[i - 1]) > at)
+		return false;
+	return CC_MAX(t->eps.p[i - 1].in, at) - t->eps.p[i - 1].in < little;
+}
+
+/* @t worked in [start, at), answered one that waited for that, and another one at @end with next to
+ * nothing done between. That one waited since @since: had it been taken up together with the
+ * first, nothing would look different. */
+static bool maybe_together(const struct task *t, cc_ns since, cc_ns start, cc_ns at, cc_ns end)
+{
+	cc_ns cpu, little = (at - start) / TOGETHER_SHARE;
+
+	return (start > since || just_woken(t, since, little)) &&
+	       task_ran_through(t, at, end, &cpu) && cpu < little;
+}
+
 /* A helper that served another request meanwhile was busy, not helping. */
 static void nest_help(struct helper *h, uint16_t depth)
 {
 	struct walk *w = h->w;
+	const struct task *t = &w->e->tasks.v.p[h->ti];
 
 	for (cc_ns at = h->hi, start; at > h->lo && !w->err; at = start) {
 		struct served s = served_before(h, at);
@@ -95,23 +131,52 @@ static void nest_help(struct helper *h, uint16_t depth)
 			walk_span(w, h->ti, start, at, at == h->hi, depth);
 		else if (s.ambiguous)
 			emit_busy(w, h->ti, start, at, depth, WAIT_AMBIGUOUS, s.id);
+		else if (s.by_wakes && maybe_together(t, h->lo, start, at, h->hi))
+			walk_together(h, start, at, depth);
 		else
 			emit_busy(w, h->ti, start, at, depth, WAIT_QUEUED, s.id);
 		w->evidence = evidence;
 	}
 }
 
+/* The first operation of @t on the request itself, not before @at. */
+static cc_ns first_touch(const struct walk *w, const struct task *t, cc_ns at)
+{
+	for (uint32_t i = vec_lower_bound(&t->touches, t, at); i < t->touches.cnt; i++)
+		if (touch_is_server(&t->touches.p[i]) &&
+		    cc_reqid_eq(touch_id(&t->touches.p[i]), w->r->pub.id))
+			return t->touches.p[i].t;
+	return CC_NEVER;
+}
+
 void walk_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi)
 {
 	struct helper h = { .w = w, .ti = ti, .lo = lo, .hi = hi, .serving = w->serving };
+	const struct task *t = &w->e->tasks.v.p[ti];
+	cc_ns sent = first_touch(w, t, hi);
 
 	for (cc_ns at = hi, start; at > lo && !w->err; at = start) {
 		struct served s = served_before(&h, at);
+		uint64_t evidence = w->evidence;
+		enum wait_class cls = WAIT_QUEUED;
+		cc_ns idle, idle_out = 0;
 
 		start = s.since;
 		if (s.ambiguous || cc_reqid_eq(s.id, w->serving))
 			s.id = (struct cc_reqid){ 0 };
-		emit_busy(w, ti, start, at, 0, WAIT_QUEUED, s.id);
+		idle = s.id.kind == CC_REQID_NONE ? owner_idle_end(w->e, t, lo, at, &idle_out) : 0;
+		if (idle == at) { /* free, yet it did not take it: it lay elsewhere */
+			start = CC_MAX(start, idle_out);
+			cls = WAIT_AMBIGUOUS;
+			w->evidence |= CC_EV_BIT(ELSEWHERE);
+		} else {
+			start = CC_MAX(start, idle);
+		}
+		w->evidence |= s.evidence;
+		if (s.id.kind != CC_REQID_NONE && maybe_together(t, lo, start, at, sent))
+			w->evidence |= CC_EV_BIT(TOGETHER);
+		emit_busy(w, ti, start, at, 0, cls, s.id);
+		w->evidence = evidence;
 	}
 }
 

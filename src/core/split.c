@@ -76,18 +76,29 @@ static bool not_accepted(const struct split *x, cc_ns at)
 	return at <= q->accepted || (x->arrival && !q->accepted && q->what & CC_RQ_ACCEPTQ);
 }
 
-/* The thread did nothing on another server socket since the request's last operation. */
+static bool is_foreign(const struct split *x, const struct sock_touch *s)
+{
+	return touch_is_server(s) && !cc_reqid_eq(touch_id(s), x->r->pub.id);
+}
+
+/* The thread did nothing on another server socket since the request's last operation, nor is that
+ * what it does next: then what it waited for was the other's. */
 static bool touched_no_other(const struct split *x, cc_ns at)
 {
-	uint32_t op = vec_lower_bound(&x->r->ops, t, at);
+	uint32_t op = vec_lower_bound(&x->r->ops, t, at), next;
 	cc_ns since = op ? x->r->ops.p[op - 1].t : 0;
 
+	next = vec_lower_bound(&x->t->touches, t, at);
+	while (next < x->t->touches.cnt && !touch_is_server(&x->t->touches.p[next]))
+		next++;
+	if (next < x->t->touches.cnt && is_foreign(x, &x->t->touches.p[next]))
+		return false;
 	for (uint32_t i = vec_lower_bound(&x->t->touches, t, at); i-- > 0;) {
 		const struct sock_touch *s = &x->t->touches.p[i];
 
 		if (s->t < since)
 			break;
-		if (touch_is_server(s) && !cc_reqid_eq(touch_id(s), x->r->pub.id))
+		if (is_foreign(x, s))
 			return false;
 	}
 	return true;

@@ -34,6 +34,7 @@ void tasks_done(struct tasks *ts)
 	vec_done(ts->mem, &ts->free_sides);
 	vec_done(ts->mem, &ts->dirty);
 	vec_done(ts->mem, &ts->late);
+	vec_done(ts->mem, &ts->gaps);
 	map_done(ts->mem, &ts->by_tid);
 	go_tasks_done(ts);
 }
@@ -315,6 +316,7 @@ uint64_t tasks_evict(struct tasks *ts, cc_ns before)
 		t->given.cnt = kept;
 		vec_shrink(ts->mem, &t->given);
 	}
+	drop_before(ts, &ts->gaps, to, before);
 	go_evict(ts, before);
 	return cnt;
 }

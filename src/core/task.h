@@ -121,6 +121,8 @@ struct task {
 	cc_ns start; /* start time; 0: not known */
 	uint64_t cgroup;
 	uint32_t parent_tid;
+	uint32_t feeder; /* tid that gave it the last work before fed_to; 0: none is known */
+	cc_ns fed_to;
 	char extra_comm[CC_COMM_LEN];   /* of the waker that the waiting EXTRA tells */
 	VEC(struct sock_touch) touches; /* by t */
 	VEC(struct hold) holds;         /* by from */
@@ -136,6 +138,11 @@ struct late_span { /* what @tid did in [from, to) is otherwise than was thought 
 	uint32_t tid;
 };
 
+struct gap_span { /* episodes of @tid are missing in it, and with them the wakes it was given */
+	cc_ns from, to;
+	uint32_t tid, tgid;
+};
+
 struct tasks {
 	struct mem *mem;
 	VEC(struct task) v;
@@ -144,6 +151,7 @@ struct tasks {
 	VEC(struct side) sides; /* [0] is unused */
 	VEC(uint32_t) free_sides;
 	VEC(struct late_span) late; /* since the owner emptied it */
+	VEC(struct gap_span) gaps;  /* by to */
 	VEC(uint32_t) dirty;        /* indexes of tasks with dirty set */
 	uint64_t episodes, clamped, lost_cnt;
 	cc_ns lost_ns;
@@ -251,6 +259,12 @@ struct tl_piece {
 	bool open;                /* BLOCKED, RUNQ: of the open state, not over */
 	bool exact;               /* RUN: from one episode's in to the next one's out, none lost */
 };
+
+/* Episodes of a task of process @tgid are missing somewhere in [lo, hi). */
+bool tasks_gap_within(const struct tasks *ts, uint32_t tgid, cc_ns lo, cc_ns hi);
+
+/* @t did not wait in [a, b). *ret_cpu: how long it had the CPU in it. */
+bool task_ran_through(const struct task *t, cc_ns a, cc_ns b, cc_ns *ret_cpu);
 
 /* What @t did right before @at: the piece with start < at <= end. @ran: it is known to have run up
  * to @at (it gave a wake, sent, forked). @at > 0. */

@@ -138,6 +138,44 @@ static int note_late(struct tasks *ts, const struct task *t, cc_ns from, cc_ns t
 	return 0;
 }
 
+/* Episodes of @t are missing in [from, to). */
+static int note_gap(struct tasks *ts, const struct task *t, cc_ns from, cc_ns to)
+{
+	uint32_t i = ts->gaps.cnt;
+
+	if (vec_reserve(ts->mem, &ts->gaps, i + 1))
+		return -ENOMEM;
+	for (; i > 0 && ts->gaps.p[i - 1].to > to; i--)
+		ts->gaps.p[i] = ts->gaps.p[i - 1];
+	ts->gaps.p[i] = (struct gap_span){ from, to, t->tid, t->tgid };
+	ts->gaps.cnt++;
+	return 0;
+}
+
+/* What was missing in a gap of @t has come late: only what lies after it may be missing still. */
+static void fill_gap(struct tasks *ts, const struct task *t, const struct episode *ep)
+{
+	for (uint32_t i = vec_lower_bound(&ts->gaps, to, ep->in); i < ts->gaps.cnt; i++) {
+		struct gap_span *g = &ts->gaps.p[i];
+
+		if (g->tid != t->tid || g->from > ep->out)
+			continue;
+		g->from = ep->in;
+		return;
+	}
+}
+
+bool tasks_gap_within(const struct tasks *ts, uint32_t tgid, cc_ns lo, cc_ns hi)
+{
+	for (uint32_t i = vec_lower_bound(&ts->gaps, to, lo + 1); i < ts->gaps.cnt; i++) {
+		const struct gap_span *g = &ts->gaps.p[i];
+
+		if (g->from < hi && g->from < g->to && (!g->tgid || g->tgid == tgid))
+			return true;
+	}
+	return false;
+}
+
 static bool is_dup(const struct task *t, const struct cc_rec_episode *r)
 {
 	const struct episode *last = t->eps.cnt ? &t->eps.p[t->eps.cnt - 1] : NULL;
@@ -173,10 +211,12 @@ static int64_t append_or_place(struct tasks *ts, struct task *t, const struct ep
 
 	if (last && ep->out < last->in) {
 		at = place(ts, t, ep);
+		fill_gap(ts, t, ep);
 		return at < 0 || !note_late(ts, t, ep->out, ep->in) ? at : -ENOMEM;
 	}
 	if ((lost || (last && ep->seq - last->seq > 1)) &&
-	    note_late(ts, t, last ? last->in : 0, ep->out))
+	    (note_late(ts, t, last ? last->in : 0, ep->out) ||
+	     note_gap(ts, t, last ? last->in : 0, ep->out)))
 		return -ENOMEM;
 	t->eps.p[t->eps.cnt++] = *ep;
 	return at;

@@ -155,6 +155,21 @@ void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran
 	in_gap(&g, at, ret);
 }
 
+bool task_ran_through(const struct task *t, cc_ns a, cc_ns b, cc_ns *ret_cpu)
+{
+	*ret_cpu = b - a;
+	for (uint32_t i = vec_lower_bound(&t->eps, in, a + 1); i < t->eps.cnt; i++) {
+		const struct episode *ep = &t->eps.p[i];
+
+		if (ep->out >= b)
+			break;
+		if (ep_kind(ep) == EP_UNSEEN || (ep_blocked(ep) && ep_blocked_end(ep) > a))
+			return false;
+		*ret_cpu -= CC_MIN(ep->in, b) - CC_MAX(ep->out, a);
+	}
+	return true;
+}
+
 static int insert_at(struct tasks *ts, struct task *t, uint32_t i, const struct episode *ep)
 {
 	if (vec_reserve(ts->mem, &t->eps, t->eps.cnt + 1))

@@ -259,6 +259,8 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	} else {
 		p.evidence |= CC_EV_BIT(HOLDER_CUT);
 	}
+	if (tasks_gap_within(&w->e->tasks, t->tgid, part->from, part->to))
+		p.evidence |= CC_EV_BIT(WAKE_MISSED); /* and with it another holder */
 	holder = tasks_find(&w->e->tasks, part->holder, part->to);
 	p.holder_tid = part->holder;
 	p.holder_tgid = holder ? holder->tgid : 0;

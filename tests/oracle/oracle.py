@@ -12,6 +12,11 @@ Readings of the text that the text leaves open (each is also where a difference 
  - Idle waits are event loops and accept; and a recv or condition variable ("empty queue")
    waited on by a task whose last touched request is over, or that never touched one.
  - A task woken by an interrupt was not woken by the interrupted task: no cut, no hop.
+ - Where the task that takes R from a queue is idle meanwhile, R lay elsewhere: ambiguous. So it is
+   where that task's last work came from one that answers nobody: a stage lies between.
+ - A helper that answers two waiters with next to nothing done between may have worked for both
+   at once: that work is help, when the second one waited before it began.
+ - In an event loop's time the walk answers only when the thread's next operation is R's too.
  - QUEUED and HOL are leaves: what the other request did with its time is its own path.
  - Owner word against the first releasing wake: on disagreement the part is a leaf, holder 0.
 """
@@ -418,8 +423,17 @@ class Oracle:
         if max(let_go, x) < t:
             segs.append((tid, max(let_go, x), t, "after"))
         if let_go < x:
-            segs.append((tid, let_go, x, "loop" if last[0] == tid else "queue"))
+            segs.append((tid, let_go, x, "loop" if last[0] == tid else
+                         "elsewhere" if self.fed_by_a_stage(tid, t, last[0]) else "queue"))
         return last[0], let_go
+
+    def fed_by_a_stage(self, tid, t, holder):
+        """Its last work came from a task that has nothing to do with clients."""
+        fed = [s for s in self.idle_waits(self.task(tid)) if s.start < t and s.ep.by_task()]
+        if not fed:
+            return False
+        w = self.task(max(fed, key=lambda s: s.start).ep.by_task())
+        return w.tid != holder and w.traced and w.tgid == self.task(tid).tgid and not w.ops
 
     def unfinished(self, tid, t):
         rid = self.owner(tid, t)
@@ -439,6 +453,7 @@ class Oracle:
                     served.setdefault(tid, []).extend(
                         (a, b, q.id) for a, b in self.owner_cuts(tid, s, e)
                         if self.owner(tid, a) == q.id)
+        self.held = {tid: list(v) for tid, v in served.items()}
         helpers = []
         for q in self.requests.values():
             for tid, s, e, how in q.segs:
@@ -485,12 +500,37 @@ class Oracle:
             for a, b in zip(cuts, cuts[1:]):
                 rid = self.serves(tid, a)
                 if mode == "help" and rid is not None and rid != ctx:
-                    out.append(Node(a, b, tid, "queued", by=rid))
+                    if self.maybe_together(tid, lo, a, b, hi):
+                        out += self.walk_one(tid, a, b, ctx, mode, stack, None)
+                    else:
+                        out.append(Node(a, b, tid, "queued", by=rid))
                 else:
                     out += self.walk_one(tid, a, b, ctx, mode, stack,
                                          rid if mode == "lock" and rid != ctx else None)
             return out
         return self.walk_one(tid, lo, hi, ctx, mode, stack, None)
+
+    def maybe_together(self, tid, since, a, b, end):
+        """The work in [a, b) was for who was answered at b, and maybe for who was at end too."""
+        if any(s <= a < e for s, e, _ in self.held.get(tid, [])):
+            return False  # by its own sockets it is known
+        little = (b - a) // 8
+        if a <= since and not self.just_woken(tid, since, little):
+            return False
+        cpu = 0
+        for s in self.task(tid).spans:
+            lo, hi = max(s.start, b), min(s.end, end)
+            if lo < hi and s.kind in ("block", "lost"):
+                return False
+            cpu += max(0, hi - lo) if s.kind == "run" else 0
+        return cpu < little
+
+    def just_woken(self, tid, at, little):
+        waits = [s for s in self.task(tid).waits() if s.start < at]
+        if not waits or waits[-1].end > at:
+            return False
+        ran = max(waits[-1].ep.end, waits[-1].end)
+        return max(ran, at) - ran < little
 
     def walk_one(self, tid, lo, hi, ctx, mode, stack, rid):
         out, t = [], hi  # latest first
@@ -615,6 +655,8 @@ class Oracle:
                 out += self.loop(q, tid, s, e)
             elif how == "queue":
                 out += self.queue(q, tid, s, e)
+            elif how == "elsewhere":
+                out.append(Node(s, e, tid, "ambiguous"))
             else:
                 out.append(Node(s, e, tid, "unknown"))
         if q.arrival < q.first_recv:
@@ -626,7 +668,14 @@ class Oracle:
         out = []
         for a, b in self.pairs(self.serve_cuts(tid, lo, hi)):
             rid = self.serves(tid, a)
-            out.append(Node(a, b, tid, "queued", by=rid if rid != q.id else None))
+            if rid not in (None, q.id):
+                out.append(Node(a, b, tid, "queued", by=rid))
+                continue
+            idle = [(s.start, s.end) for s in self.idle_waits(self.task(tid))]
+            cuts = {a, b}.union(x for i in idle for x in i if a < x < b)
+            for c, d in self.pairs(sorted(cuts)):
+                free = any(s <= c < e and e <= hi for s, e in idle)
+                out.append(Node(c, d, tid, "ambiguous" if free else "queued"))
         return out
 
     @staticmethod
@@ -705,7 +754,9 @@ class Oracle:
             return Node(a, b, tid, "sockq")
         last_op = max([x for x, t in q.ops if x <= a], default=0)
         if not any(last_op < x <= a and rid != q.id for x, rid in self.task(tid).ops):
-            return None
+            after = [rid for x, rid in self.task(tid).ops if x >= b]
+            if not after or after[0] == q.id:
+                return None
         return Node(a, b, tid, "async")
 
 

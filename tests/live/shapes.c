@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+/* shapes SHAPE SECONDS LOG: servers that pass a request from thread to thread in the ways that
+ * servers do, and 8 clients of it. Prints the server's pid and waits for a line on stdin before the
+ * clients start. LOG gets the server's truth, a line for each time that a thread worked on a
+ * request: peer port, ordinal on the connection, tid, then in CLOCK_MONOTONIC ns: put in that
+ * thread's queue, taken, done. What lies between was spent in queues. */
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLIENTS 8
+#define ITEMS_MAX 65536
+#define STAGES 2
+#define WORKERS_MAX 8
+#define BATCH_MAX CLIENTS
+
+enum how { /* a worker hears of an item */
+	   BY_PIPE,
+	   BY_SIGNAL,    /* of a condition variable: nobody is woken where all are busy */
+	   BY_BROADCAST, /* all that wait are woken, one gets it */
+	   BY_POLLING,   /* nobody is ever woken: workers look every millisecond */
+};
+
+enum front { /* who reads requests, and who answers */
+	     LOOP_AND_WORKERS,
+	     LOOP_ONLY, /* workers tell the loop when they are done */
+	     THREADS,   /* one each connection, which waits for the workers */
+};
+
+static const struct shape {
+	const char *name;
+	enum front front;
+	enum how how;
+	uint32_t workers[STAGES];
+	uint32_t
+		nap_us[STAGES]; /* an item takes half of it to one and a half; 0: next to nothing */
+	uint32_t slow_one_in;   /* else next to nothing; 0: all are slow */
+	bool lifo;
+	bool batch; /* takes all there are, works once, then tells each */
+} shapes[] = {
+	{ .name = "pipe",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_PIPE,
+	  .workers = { 2 },
+	  .nap_us = { 10000 } },
+	{ .name = "pool",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_SIGNAL,
+	  .workers = { 2 },
+	  .nap_us = { 6000 } },
+	{ .name = "lifo",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_SIGNAL,
+	  .workers = { 2 },
+	  .nap_us = { 6000 },
+	  .lifo = true },
+	{ .name = "some-slow",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_SIGNAL,
+	  .workers = { 2 },
+	  .nap_us = { 8000 },
+	  .slow_one_in = 4 },
+	{ .name = "herd",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_BROADCAST,
+	  .workers = { 6 },
+	  .nap_us = { 6000 } },
+	{ .name = "polling",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_POLLING,
+	  .workers = { 2 },
+	  .nap_us = { 6000 } },
+	{ .name = "batch",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_SIGNAL,
+	  .workers = { 1 },
+	  .nap_us = { 6000 },
+	  .batch = true },
+	{ .name = "executor",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_SIGNAL,
+	  .workers = { 1, 3 },
+	  .nap_us = { 3000 } },
+	{ .name = "stages",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_SIGNAL,
+	  .workers = { 2, 2 },
+	  .nap_us = { 3000, 4000 } },
+	{ .name = "offload",
+	  .front = LOOP_ONLY,
+	  .how = BY_SIGNAL,
+	  .workers = { 2 },
+	  .nap_us = { 5000 } },
+	{ .name = "helper",
+	  .front = THREADS,
+	  .how = BY_SIGNAL,
+	  .workers = { 1 },
+	  .nap_us = { 2000 } },
+	{ .name = "helper-some-slow",
+	  .front = THREADS,
+	  .how = BY_SIGNAL,
+	  .workers = { 1 },
+	  .nap_us = { 4000 },
+	  .slow_one_in = 4 },
+	{ .name = "helper-batch",
+	  .front = THREADS,
+	  .how = BY_SIGNAL,
+	  .workers = { 1 },
+	  .nap_us = { 5000 },
+	  .batch = true },
+};
+
+struct stretch { /* of work */
+	int tid;
+	uint64_t put, taken, done;
+};
+
+struct item {
+	int fd;
+	uint16_t peer_port;
+	uint32_t ordinal;
+	uint32_t nap_us[STAGES];
+	struct stretch at[STAGES];
+	bool over;
+};
+
+struct queue {
+	pthread_mutex_t lock;
+	pthread_cond_t some;
+	uint32_t v[ITEMS_MAX], head, tail;
+	int pipe[2];
+};
+
+struct connection {
+	int fd;
+	uint16_t peer_port;
+	uint32_t ordinal;
+	pthread_t thread;
+};
+
+static struct {
+	const struct shape *shape;
+	struct queue queue[STAGES], over; /* over: for the loop to answer */
+	struct item items[ITEMS_MAX];
+	uint32_t cnt;
+	pthread_mutex_t cnt_lock, replied_lock;
+	pthread_cond_t replied[ITEMS_MAX / 64]; /* of THREADS, by item */
+	int event;                              /* of LOOP_ONLY */
+	volatile bool stop;
+} s;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void nap(uint32_t us) { nanosleep(&(struct timespec){ .tv_nsec = us * 1000l }, NULL); }
+
+static void die(const char *what)
+{
+	perror(what);
+	_exit(1);
+}
+
+/* ---- queues ---- */
+
+static void queue_init(struct queue *q)
+{
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->some, NULL);
+	if (pipe(q->pipe))
+		die("pipe");
+}
+
+static void put(uint32_t stage, uint32_t i)
+{
+	struct queue *q = &s.queue[stage];
+	s.items[i].at[stage].put = now_ns();
+	if (s.shape->how == BY_PIPE) {
+		if (write(q->pipe[1], &i, sizeof(i)) != sizeof(i))
+			die("queue");
+		return;
+	}
+	pthread_mutex_lock(&q->lock);
+	q->v[q->tail++ % ITEMS_MAX] = i;
+	if (s.shape->how == BY_SIGNAL)
+		pthread_cond_signal(&q->some);
+	else if (s.shape->how == BY_BROADCAST)
+		pthread_cond_broadcast(&q->some);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Takes at most @max items. 0: the server ends. */
+static uint32_t take(struct queue *q, uint32_t *v, uint32_t max)
+{
+	uint32_t n = 0;
+	if (s.shape->how == BY_PIPE)
+		return read(q->pipe[0], v, sizeof(*v)) == sizeof(*v);
+	pthread_mutex_lock(&q->lock);
+	while (q->head == q->tail && !s.stop) {
+		if (s.shape->how == BY_POLLING) {
+			pthread_mutex_unlock(&q->lock);
+			nap(1000);
+			pthread_mutex_lock(&q->lock);
+		} else {
+			pthread_cond_wait(&q->some, &q->lock);
+		}
+	}
+	for (; n < max && q->head != q->tail; n++)
+		v[n] = q->v[(s.shape->lifo ? --q->tail : q->head++) % ITEMS_MAX];
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+static void end_queue(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	s.stop = true;
+	pthread_cond_broadcast(&q->some);
+	pthread_mutex_unlock(&q->lock);
+	close(q->pipe[1]);
+}
+
+/* ---- workers ---- */
+
+static void answer(struct item *it)
+{
+	if (write(it->fd, "done", 4) != 4)
+		die("write");
+}
+
+/* The last worker is done with it. */
+static void finish(uint32_t i)
+{
+	struct item *it = &s.items[i];
+	uint64_t one = 1;
+	switch (s.shape->front) {
+	case LOOP_AND_WORKERS:
+		answer(it);
+		break;
+	case LOOP_ONLY:
+		pthread_mutex_lock(&s.over.lock);
+		s.over.v[s.over.tail++ % ITEMS_MAX] = i;
+		pthread_mutex_unlock(&s.over.lock);
+		if (write(s.event, &one, sizeof(one)) != sizeof(one))
+			die("eventfd");
+		break;
+	case THREADS:
+		pthread_mutex_lock(&s.replied_lock);
+		it->over = true;
+		pthread_cond_signal(&s.replied[i % (ITEMS_MAX / 64)]);
+		pthread_mutex_unlock(&s.replied_lock);
+		break;
+	}
+}
+
+static void *work(void *arg)
+{
+	uint32_t stage = (uint32_t)(uintptr_t)arg, v[BATCH_MAX], n;
+	while ((n = take(&s.queue[stage], v, s.shape->batch ? BATCH_MAX : 1))) {
+		uint64_t taken = now_ns(), done;
+		if (s.items[v[0]].nap_us[stage])
+			nap(s.items[v[0]].nap_us[stage]);
+		done = now_ns();
+		for (uint32_t i = 0; i < n; i++) {
+			struct stretch *at = &s.items[v[i]].at[stage];
+			at->tid = gettid();
+			at->taken = taken;
+			at->done = done;
+			if (stage + 1 < STAGES && s.shape->workers[stage + 1])
+				put(stage + 1, v[i]);
+			else
+				finish(v[i]);
+		}
+	}
+	return NULL;
+}
+
+/* ---- the front ---- */
+
+/* Reads one request of @c and queues it. Its number, or UINT32_MAX: the client has closed. */
+static uint32_t receive(struct connection *c)
+{
+	char req[4];
+	uint32_t i;
+	if (read(c->fd, req, sizeof(req)) != sizeof(req))
+		return UINT32_MAX;
+	pthread_mutex_lock(&s.cnt_lock);
+	i = s.cnt++;
+	pthread_mutex_unlock(&s.cnt_lock);
+	if (i >= ITEMS_MAX)
+		die("too many requests");
+	struct item *it = &s.items[i];
+	it->fd = c->fd;
+	it->peer_port = c->peer_port;
+	it->ordinal = ++c->ordinal;
+	uint32_t mix = (i * 2654435761u) >> 16; /* a hash: the same in every run */
+	bool slow = !s.shape->slow_one_in || mix % s.shape->slow_one_in == 0;
+	for (int k = 0; k < STAGES; k++)
+		it->nap_us[k] =
+			slow ? s.shape->nap_us[k] / 2 + (s.shape->nap_us[k] * (mix % 64)) / 64 : 0;
+	put(0, i);
+	return i;
+}
+
+static void *serve_connection(void *arg)
+{
+	struct connection *c = arg;
+	uint32_t i;
+	while ((i = receive(c)) != UINT32_MAX) {
+		pthread_mutex_lock(&s.replied_lock);
+		while (!s.items[i].over)
+			pthread_cond_wait(&s.replied[i % (ITEMS_MAX / 64)], &s.replied_lock);
+		pthread_mutex_unlock(&s.replied_lock);
+		answer(&s.items[i]);
+	}
+	return NULL;
+}
+
+static void answer_all_over(void)
+{
+	uint64_t ignored;
+	uint32_t i;
+	if (read(s.event, &ignored, sizeof(ignored)) != sizeof(ignored))
+		die("eventfd");
+	for (;;) {
+		pthread_mutex_lock(&s.over.lock);
+		i = s.over.head != s.over.tail ? s.over.v[s.over.head++ % ITEMS_MAX] : UINT32_MAX;
+		pthread_mutex_unlock(&s.over.lock);
+		if (i == UINT32_MAX)
+			break;
+		answer(&s.items[i]);
+	}
+}
+
+static void watch(int ep, int fd, void *ptr)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = ptr };
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev))
+		die("epoll");
+}
+
+static void serve_in_loop(struct connection *conns)
+{
+	int ep = epoll_create1(0);
+	watch(ep, s.event, NULL);
+	for (int i = 0; i < CLIENTS; i++)
+		watch(ep, conns[i].fd, &conns[i]);
+	for (int open = CLIENTS; open > 0;) {
+		struct epoll_event ev[CLIENTS + 1];
+		int n = epoll_wait(ep, ev, CLIENTS + 1, -1);
+		for (int i = 0; i < n; i++) {
+			struct connection *c = ev[i].data.ptr;
+			if (!c) {
+				answer_all_over();
+			} else if (receive(c) == UINT32_MAX) {
+				close(c->fd);
+				open--;
+			}
+		}
+	}
+}
+
+static void accept_all(int listen_fd, struct connection *conns)
+{
+	for (int i = 0; i < CLIENTS; i++) {
+		struct sockaddr_in a;
+		socklen_t len = sizeof(a);
+		conns[i].fd = accept(listen_fd, (struct sockaddr *)&a, &len);
+		if (conns[i].fd < 0)
+			die("accept");
+		conns[i].peer_port = ntohs(a.sin_port);
+	}
+}
+
+static void write_log(const char *log)
+{
+	FILE *f = fopen(log, "w");
+	if (!f)
+		die(log);
+	for (uint32_t i = 0; i < s.cnt; i++) {
+		const struct item *it = &s.items[i];
+		for (int k = 0; k < STAGES && it->at[k].tid; k++)
+			fprintf(f, "%u %u %d %ju %ju %ju\n", it->peer_port, it->ordinal,
+				it->at[k].tid, (uintmax_t)it->at[k].put, (uintmax_t)it->at[k].taken,
+				(uintmax_t)it->at[k].done);
+	}
+	if (fclose(f))
+		die(log);
+}
+
+static void serve(int listen_fd, const char *log)
+{
+	static struct connection conns[CLIENTS];
+	pthread_t workers[STAGES][WORKERS_MAX];
+	s.event = eventfd(0, 0);
+	queue_init(&s.over);
+	for (uint32_t k = 0; k < STAGES; k++) {
+		queue_init(&s.queue[k]);
+		for (uint32_t i = 0; i < s.shape->workers[k]; i++)
+			if (pthread_create(&workers[k][i], NULL, work, (void *)(uintptr_t)k))
+				die("worker");
+	}
+	accept_all(listen_fd, conns);
+	if (s.shape->front == THREADS) {
+		for (int i = 0; i < CLIENTS; i++)
+			if (pthread_create(&conns[i].thread, NULL, serve_connection, &conns[i]))
+				die("thread");
+		for (int i = 0; i < CLIENTS; i++)
+			pthread_join(conns[i].thread, NULL);
+	} else {
+		serve_in_loop(conns);
+	}
+	for (uint32_t k = 0; k < STAGES; k++) {
+		end_queue(&s.queue[k]);
+		for (uint32_t i = 0; i < s.shape->workers[k]; i++)
+			pthread_join(workers[k][i], NULL);
+	}
+	write_log(log);
+}
+
+/* ---- clients ---- */
+
+struct client {
+	struct sockaddr_in addr;
+	uint64_t end;
+};
+
+static void *ask(void *arg)
+{
+	struct client *c = arg;
+	char reply[4];
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(fd, (struct sockaddr *)&c->addr, sizeof(c->addr)) < 0)
+		die("connect");
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	while (now_ns() < c->end) {
+		if (write(fd, "work", 4) != 4 || read(fd, reply, 4) != 4)
+			die("client");
+		nap(1000);
+	}
+	close(fd);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct client c = { .addr = { .sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(c.addr);
+	pthread_t clients[CLIENTS];
+	int status, fd = socket(AF_INET, SOCK_STREAM, 0);
+	for (size_t i = 0; argc == 4 && i < sizeof(shapes) / sizeof(*shapes); i++)
+		if (!strcmp(shapes[i].name, argv[1]))
+			s.shape = &shapes[i];
+	if (!s.shape)
+		return fprintf(stderr, "usage: shapes SHAPE SECONDS LOG\n"), 2;
+	if (bind(fd, (struct sockaddr *)&c.addr, len) || listen(fd, CLIENTS) ||
+	    getsockname(fd, (struct sockaddr *)&c.addr, &len))
+		die("listen");
+	pid_t server = fork();
+	if (server == 0) {
+		serve(fd, argv[3]);
+		_exit(0);
+	}
+	close(fd);
+	printf("%d\n", server);
+	fflush(stdout);
+	(void)getchar();
+	c.end = now_ns() + (uint64_t)(atof(argv[2]) * 1e9);
+	for (int i = 0; i < CLIENTS; i++)
+		pthread_create(&clients[i], NULL, ask, &c);
+	for (int i = 0; i < CLIENTS; i++)
+		pthread_join(clients[i], NULL);
+	return waitpid(server, &status, 0) == server && status == 0 ? 0 : 1;
+}
