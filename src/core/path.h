@@ -93,7 +93,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(GO_HANDLER, 95, "the life of a handler's goroutine")                                   \
 	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted") \
 	X(QUEUE_UNFED, 60, "no hand-over seen, nor who gives its thread work: it lay queued")    \
-	X(TOGETHER, 60, "maybe worked on together with the one that was over right before it")   \
+	X(TOGETHER, 50, "maybe worked on together with the one that was over right before it")   \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")     \
 	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")
 #define X(id, rate, text) CC_EV_##id,
