@@ -47,9 +47,10 @@ struct encoder {
 	struct msg out, part, inner;
 };
 
+/* By convention counts come first, and who does not look at the default opens the last one. */
 static void put_types(struct encoder *e)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 1; i >= 0; i--) {
 		put_int(&e->part, VALUE_TYPE, e->p.type[i]);
 		put_int(&e->part, VALUE_UNIT, e->p.unit[i]);
 		put_msg(&e->out, PROFILE_SAMPLE_TYPE, &e->part);
@@ -64,8 +65,8 @@ static void put_samples(struct encoder *e)
 		for (uint32_t k = 0; k < x->cnt; k++)
 			put_varint(&e->inner, e->p.ids.p[x->first + k]);
 		put_msg(&e->part, SAMPLE_LOCATION, &e->inner);
-		put_varint(&e->inner, x->ns);
 		put_varint(&e->inner, x->waits);
+		put_varint(&e->inner, x->ns);
 		put_msg(&e->part, SAMPLE_VALUE, &e->inner);
 		for (uint32_t k = 0; k < PROF_LABEL_CNT; k++) {
 			put_int(&e->inner, LABEL_KEY, e->p.label_name[k]);

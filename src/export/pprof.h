@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pprof: a gzipped profile.proto of the requests of a snapshot, for `go tool pprof` and everything
- * that reads it. Sample types critical_wait/nanoseconds and waits/count; labels request, class,
+ * that reads it. Sample types waits/count and critical_wait/nanoseconds; labels request, class,
  * confidence (H, M, L) and task.
  */
 #ifndef CC_PPROF_H

@@ -65,6 +65,52 @@ def leaves(request):
             if not after or after["depth"] <= p["depth"]]
 
 
+# ---- JSON that is to be a message of proto/ ----
+
+def schema(proto):
+    """{message: {JSON name: (repeated, type)}}; protoc says that it is one."""
+    path = os.path.join(HERE, "proto", proto)
+    if shutil.which("protoc"):
+        r = subprocess.run(["protoc", "-o", os.devnull, "-I", os.path.dirname(path), path], capture_output=True)
+        check("protoc takes " + proto, r.returncode == 0, r.stderr.decode())
+    messages = {}
+    for name, body in re.findall(r"^message (\w+) \{(.*?)\}\s*$", open(path).read(), re.M | re.S):
+        fields = re.findall(r"(repeated )?\b(\w+) (\w+) = \d+;", body)
+        messages[name] = {re.sub(r"_(.)", lambda m: m.group(1).upper(), field): (bool(many), kind)
+                          for many, kind, field in fields}
+    return messages
+
+
+def _is(kind, v):
+    # 64-bit numbers are strings in protobuf's JSON; OTLP has its ids in hex
+    if kind == "bytes":
+        return isinstance(v, str) and re.match(r"([0-9a-f]{16}|[0-9a-f]{32})$", v)
+    if kind.endswith("int64") or kind == "fixed64":
+        return isinstance(v, str) and re.match(r"-?[0-9]+$", v) and -1 << 63 <= int(v) < 1 << 64
+    if kind == "int32":
+        return type(v) is int and -1 << 31 <= v < 1 << 31
+    return isinstance(v, {"string": str, "bool": bool}[kind])
+
+
+def unlike(messages, name, v, where=""):
+    """Where @v is not what message @name may be; [] when it is."""
+    if not isinstance(v, dict):
+        return [where or name]
+    wrong = []
+    for key, x in v.items():
+        many, kind = messages[name].get(key, (False, None))
+        if kind is None or many != isinstance(x, list):
+            wrong.append(f"{where}.{key}")
+            continue
+        for i, item in enumerate(x if many else [x]):
+            at = f"{where}.{key}[{i}]"
+            if kind in messages:
+                wrong += unlike(messages, kind, item, at)
+            elif not _is(kind, item):
+                wrong.append(f"{at} = {item!r}, not {kind}")
+    return wrong
+
+
 # ---- protoc --decode, read back ----
 
 PLAIN = re.compile(r"\\([0-7]{3}|.)")

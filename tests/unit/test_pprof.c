@@ -157,7 +157,7 @@ Test(pprof, reads_back)
 			EACH_FIELD(y, x.data, x.len)
 			{
 				static const char *const want[2][2] = {
-					{ "critical_wait", "nanoseconds" }, { "waits", "count" }
+					{ "waits", "count" }, { "critical_wait", "nanoseconds" }
 				};
 				cr_expect_str_eq(strings[y.value], want[types][y.number - 1]);
 			}
@@ -174,8 +174,8 @@ Test(pprof, reads_back)
 			if (y.number == 1)
 				first_location = varint(&p);
 			if (y.number == 2) {
-				values[0] = varint(&p);
 				values[1] = varint(&p);
+				values[0] = varint(&p);
 			}
 			if (y.number == 3) {
 				EACH_FIELD(z, y.data, y.len)
