@@ -285,6 +285,7 @@ static bool is_known_noise(struct slice line)
 	struct slice s = slice_trim(line);
 
 	return slice_starts(s, "=>") || slice_starts(s, "cpus=") || slice_starts(s, "version =") ||
+	       (slice_starts(s, "CPU ") && slice_find(s, " is empty", true) >= 0) ||
 	       slice_starts(s, "\"line\"") || slice_starts(s, "<") || slice_is(s, "\\n\";");
 }
 

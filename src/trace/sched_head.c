@@ -89,6 +89,21 @@ static void read_flags(struct slice *s, struct sched_line *l)
 	slice_skip_blanks(s);
 }
 
+/* "1dN.2.", the latency form of ftrace and `trace-cmd report -l`: a CPU and flags in one. */
+static bool read_latency(struct slice *s, struct sched_line *l)
+{
+	struct slice t = *s, word = slice_word(&t);
+	uint64_t cpu;
+
+	if (!slice_number(&word, CPU_MAX, &cpu) || word.n < 4 || word.n > 8 ||
+	    word.p[word.n - 1] == ':')
+		return false;
+	l->cpu = (uint32_t)cpu;
+	l->ctx = context(word);
+	*s = t;
+	return true;
+}
+
 /* From the '-' before the tid on. */
 static bool ftrace_rest(struct slice s, struct sched_line *l, struct slice *rest)
 {
@@ -98,7 +113,7 @@ static bool ftrace_rest(struct slice s, struct sched_line *l, struct slice *rest
 		return false;
 	slice_skip_blanks(&s);
 	read_tgid(&s, &l->tgid);
-	if (!read_cpu(&s, &l->cpu))
+	if (!read_cpu(&s, &l->cpu) && !read_latency(&s, l))
 		return false;
 	slice_skip_blanks(&s);
 	if (!read_time(&s, &l->ts)) {
@@ -158,6 +173,9 @@ static bool read_head(struct slice line, struct sched_line *l, struct slice *res
 		if (!read(slice_from(line, i), l, rest))
 			continue;
 		l->cur.comm = slice_trim(slice_of(line.p, p));
+		if (l->cur.comm.n >= CC_COMM_LEN) /* the name of a file or instance before it */
+			l->cur.comm = slice_trim(
+				slice_from(l->cur.comm, l->cur.comm.n - (CC_COMM_LEN - 1)));
 		l->perf = perf;
 		if (slice_is(l->cur.comm, "<...>") || slice_starts(l->cur.comm, ":"))
 			l->cur.comm.n = 0;
@@ -166,14 +184,23 @@ static bool read_head(struct slice line, struct sched_line *l, struct slice *res
 	return false;
 }
 
-/* The event's name, without a system, a period before it or modifiers after it. */
+/* A period, or "(+12)": the time since the event before. */
+static bool is_number(struct slice s)
+{
+	uint64_t v;
+	bool since = slice_starts(s, "(+");
+
+	s = slice_from(s, since ? 2 : 0);
+	return slice_number(&s, UINT64_MAX, &v) && (since ? slice_is(s, ")") : !s.n);
+}
+
+/* The event's name, without a system, a number before it or modifiers after it. */
 static bool read_event(struct slice *s, struct slice *ret)
 {
-	struct slice t = *s, name = slice_word(&t), period = name;
-	uint64_t v;
+	struct slice t = *s, name = slice_word(&t);
 	const char *cut;
 
-	if (slice_number(&period, UINT64_MAX, &v) && !period.n)
+	if (is_number(name))
 		name = slice_word(&t);
 	*s = t;
 	/* "sys_futex(uaddr: ...)" has no colon of its own, nor has "sys_futex -> 0x0" */

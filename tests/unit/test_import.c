@@ -112,6 +112,35 @@ ParameterizedTestParameters(import, line)
 		{ "          <idle>-0    [002] d..3  100.000020: sched_blocked_reason: pid=4101 "
 		  "iowait=1 caller=io_schedule+0x1/0x2",
 		  SCHED_REASON, 100000020000, 2, 0, 0, 4101, 0, 0, "", "", CC_CTX_TASK, false },
+		/* trace-cmd report: as it is, -l, --ts-diff, -t, of an instance */
+		{ "       trace-cmd-6973  [002] d..2. 259445.106979: sched_waking:         "
+		  "comm=srv "
+		  "pid=41 prio=120 target_cpu=001",
+		  SCHED_WAKING, 259445106979000, 2, 6973, 0, 41, 0, 0, "srv", "", CC_CTX_TASK,
+		  false },
+		{ "             srv-41      1dNs2. 259445.107000: sched_waking:         db:42 "
+		  "[120]<CANT FIND FIELD success> CPU:000",
+		  SCHED_WAKING, 259445107000000, 1, 41, 0, 42, 0, 0, "db", "", CC_CTX_SOFTIRQ,
+		  false },
+		{ "          <idle>-0      12..... 259445.107010: sched_switch:         "
+		  "swapper/0:0 "
+		  "[120] R ==> db:42 [120]",
+		  SCHED_SWITCH, 259445107010000, 12, 0, 0, 0, 42, 0, "swapper/0", "db", CC_CTX_TASK,
+		  true },
+		{ "             srv-41    [001] 259445.107020: (+12)  sched_switch:         srv:41 "
+		  "[120] S ==> swapper/1:0 [120]",
+		  SCHED_SWITCH, 259445107020000, 1, 41, 0, 41, 0, 1, "srv", "swapper/1", -1,
+		  false },
+		{ "             srv-41    [001] d..2. 259445.107040123: sched_switch:         "
+		  "prev_comm=srv prev_pid=41 prev_prio=120 prev_state=S ==> next_comm=swapper/1 "
+		  "next_pid=0 next_prio=120",
+		  SCHED_SWITCH, 259445107040123, 1, 41, 0, 41, 0, 1, "srv", "swapper/1",
+		  CC_CTX_TASK, false },
+		{ "net.dat:          kworker/u8:1-7     [001] d.h2. 259445.107045: "
+		  "sched_wakeup_new: "
+		  "    db:43 [120] CPU:002",
+		  SCHED_WAKEUP_NEW, 259445107045000, 1, 7, 0, 43, 0, 0, "db", "", CC_CTX_HARDIRQ,
+		  false },
 		{ "CPU:3 [LOST 123 EVENTS]", SCHED_LOST, 0, 3, 0, 0, 0, 0, 0, "", "", -1, false },
 		{ "CPU:3 [123 EVENTS DROPPED]", SCHED_LOST, 0, 3, 0, 0, 0, 0, 0, "", "", -1,
 		  false },
@@ -162,6 +191,26 @@ ParameterizedTest(struct line_case *c, import, line)
 	cr_expect_eq(l.state, c->state, "%s: state %x", c->text, l.state);
 	cr_expect_eq(l.preempt, c->preempt, "%s", c->text);
 	cr_expect_eq(l.ctx, c->ctx, "%s: ctx %d", c->text, l.ctx);
+}
+
+/* What stands before the task, of which file or instance it is, is not its name. */
+Test(import, names_before_the_task)
+{
+	static const char *const lines[] = {
+		"net.dat:          kworker/u8:1-7     [001] d.h2. 259445.107045: sched_wakeup: "
+		"db:43 [120]",
+		"inst: kworker/u8:1-7     [001] d.h2. 259445.107045: sched_wakeup: db:43 [120]",
+	};
+	struct sched_line l;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		sched_line_parse((struct slice){ lines[i], strlen(lines[i]) }, &l);
+		cr_expect_lt(l.cur.comm.n, CC_COMM_LEN);
+		cr_expect_eq(slice_find(l.cur.comm, "kworker/u8:1", true), l.cur.comm.n - 12, "%s",
+			     lines[i]);
+	}
+	sched_line_parse((struct slice){ lines[0], strlen(lines[0]) }, &l);
+	cr_expect(same(l.cur.comm, "kworker/u8:1"));
 }
 
 Test(import, syscall_forms)
@@ -326,25 +375,91 @@ Test(import, syscalls_and_interrupt_context)
 	engine_free(t.e);
 }
 
+/* Waits read by eye from the public files: who slept, when, and who ended it in which context. */
+struct wait_case {
+	char file[32];
+	uint32_t tid, waker;
+	uint64_t out, wake, in; /* us */
+	int ctx;
+};
+
+ParameterizedTestParameters(import, one_wait)
+{
+	static struct wait_case cases[] = {
+		{ "android-sched.ftrace", 12954, 23337, 365761624258, 365761624526, 365761624582,
+		  CC_CTX_TASK },
+		{ "android-sched.ftrace", 12954, 0, 365761624682, 365761624758, 365761624893,
+		  CC_CTX_IDLE },
+		{ "android-sched-irq.ftrace", 1338, 2418, 108255644, 108258361, 108258363,
+		  CC_CTX_HARDIRQ },
+		{ "android-sched-irq.ftrace", 2101, 1603, 108258062, 108258883, 108258938,
+		  CC_CTX_TASK },
+		{ "android.systrace", 14582, 14585, 50260647756, 50260648784, 50260648804,
+		  CC_CTX_TASK },
+		{ "android.systrace", 11043, 0, 50260648275, 50260663310, 50260663322,
+		  CC_CTX_IDLE },
+		{ "syscalls.ftrace", 3977, 184, 395705939, 395707867, 0, CC_CTX_TASK },
+	};
+	return cr_make_param_array(struct wait_case, cases, ARRAY_SIZE(cases));
+}
+
+ParameterizedTest(struct wait_case *c, import, one_wait)
+{
+	struct told t;
+	char path[256];
+	uint32_t seen = 0;
+
+	snprintf(path, sizeof(path), DIR "%s", c->file);
+	import_file(path, c->tid, &t);
+	for (uint32_t i = 0; i < t.ep_cnt; i++) {
+		const struct cc_rec_episode *ep = &t.ep[i];
+
+		if (ep->out != CC_US(c->out))
+			continue;
+		seen++;
+		cr_expect_eq(ep->wake, CC_US(c->wake));
+		cr_expect(!c->in || ep->h.ts == CC_US(c->in));
+		cr_expect_eq(ep->waker_tid, c->waker, "woken by %u", ep->waker_tid);
+		cr_expect_eq((ep->h.flags & CC_EP_CTX_MASK) >> CC_EP_CTX_SHIFT, c->ctx);
+	}
+	cr_expect_eq(seen, 1);
+	engine_free(t.e);
+}
+
 struct count_case {
 	char file[64], expect[64], note[64];
+	uint32_t waits; /* ended ones, also those of tasks first seen as they were woken */
 };
 
 ParameterizedTestParameters(import, counts)
 {
 	static struct count_case cases[] = {
-		{ "android-sched.ftrace", "82 switches, 57 wakes", "no sched_waking" },
-		{ "android-sched-irq.ftrace", "67 switches, 45 wakes", "no sched_waking" },
-		{ "android.systrace", "58 switches, 33 wakes", "no sched_waking" },
-		{ "blocked.systrace", "4 switches, 0 wakes, 2 stacks", "no wakes" },
-		{ "blocked-reason.systrace", "10 switches, 0 wakes, 3 stacks", "begins at time 0" },
-		{ "rtapp.report", "200 switches, 0 wakes", "no wakes" },
-		{ "perfview/mixed_switches.perf.data.dump", "4 switches", "run unseen 2 times" },
-		{ "perfview/one_complete_switch_format2.perf.data.dump", "2 switches",
-		  "begins at time 0" },
+		{ "critical-path.ftrace", "28 switches, 12 wakes", "no events of CPU 1,", 12 },
+		{ "syscalls.ftrace", "60 switches, 30 wakes", "", 31 },
+		{ "android-sched.ftrace", "82 switches, 57 wakes", "no sched_waking", 63 },
+		{ "android-sched-irq.ftrace", "67 switches, 45 wakes", "no sched_waking", 63 },
+		{ "android.systrace", "58 switches, 33 wakes", "no sched_waking", 38 },
+		{ "blocked.systrace", "4 switches, 0 wakes, 2 stacks", "no wakes", 0 },
+		{ "blocked-reason.systrace", "10 switches, 0 wakes, 3 stacks", "begins at time 0",
+		  1 },
+		{ "unknown-name.systrace", "1 switches, 0 wakes", "no wakes", 0 },
+		{ "rtapp.report", "200 switches, 0 wakes", "no wakes", 106 },
+		{ "edge-lines.txt", "9 switches, 5 wakes", "246 events were lost, in 2 places", 6 },
+		/* tid 0, which some of these have as a thread, is the idle task */
+		{ "perfview/mixed_switches.perf.data.dump", "4 switches, 0 wakes, 4 stacks",
+		  "run unseen 2 times", 0 },
+		{ "perfview/one_complete_switch.perf.data.dump", "2 switches, 0 wakes, 2 stacks",
+		  "run unseen 1 times", 0 },
+		{ "perfview/one_complete_switch_format2.perf.data.dump",
+		  "2 switches, 0 wakes, 2 stacks", "begins at time 0", 0 },
+		{ "perfview/one_incomplete_switch.perf.data.dump", "1 switches, 0 wakes, 1 stacks",
+		  "no wakes", 0 },
+		{ "perfview/one_induced_switch.perf.data.dump", "1 switches, 0 wakes, 1 stacks",
+		  "no wakes", 0 },
+		{ "perfview/notimeblocked_induced.perf.data.dump", "2 switches, 0 wakes, 1 stacks",
+		  "no wakes", 0 },
 		{ "perfview/one_wakeup.perf.data.dump", "0 switches, 2 wakes",
-		  "no events of CPU 31," },
-		{ "edge-lines.txt", "9 switches", "246 events were lost, in 2 places" },
+		  "no events of CPU 31,", 1 },
 	};
 	return cr_make_param_array(struct count_case, cases, ARRAY_SIZE(cases));
 }
@@ -360,9 +475,48 @@ ParameterizedTest(struct count_case *c, import, counts)
 	cr_expect_not_null(strstr(t.notes, c->expect), "%s: %s", c->file, t.notes);
 	cr_expect_not_null(strstr(t.notes, c->note), "%s: %s", c->file, t.notes);
 	cr_expect_eq(engine_stats(t.e)->malformed, 0);
-	if (strstr(c->note, "no wakes"))
+	cr_expect_eq(t.episodes, c->waits, "%s: %u waits", c->file, t.episodes);
+	if (strstr(c->note, "no wakes") || strstr(c->expect, " 0 wakes"))
 		cr_expect_eq(t.woken, 0, "a wake was invented");
 	engine_free(t.e);
+}
+
+/* A page that has the trace in it, of the older form and of the newer, says what the text says. */
+Test(import, systrace_as_a_page)
+{
+	static const char *const form[2][3] = {
+		{ "<!DOCTYPE html>\n<html><script>\nvar linuxPerfData = \"\\\n", "\\n\\\n",
+		  "\\n\";\n</script></html>\n" },
+		{ "<!DOCTYPE html>\n<html><script class=\"trace-data\" "
+		  "type=\"application/text\">\n",
+		  "\n", "</script>\n<script>x-1 [000] 1.0: sched_switch: no</script></html>\n" },
+	};
+	struct told plain, page;
+	char *line = NULL, *text;
+	size_t cap = 0, len;
+
+	import_file(DIR "android.systrace", 0, &plain);
+	for (int i = 0; i < 2; i++) {
+		FILE *in = fopen(DIR "android.systrace", "r"), *out = open_memstream(&text, &len);
+		ssize_t n;
+
+		fputs(form[i][0], out);
+		while ((n = getline(&line, &cap, in)) > 0) {
+			n -= n >= 4 && !memcmp(line + n - 4, "\\n\\\n", 4) ? 4 : 1;
+			fprintf(out, "%.*s%s", (int)n, line, form[i][1]);
+		}
+		fputs(form[i][2], out);
+		fclose(in);
+		fclose(out);
+		import_text(text, 0, &page);
+		cr_expect_eq(page.episodes, plain.episodes);
+		cr_expect_eq(page.woken, plain.woken);
+		cr_expect_str_eq(page.notes, plain.notes);
+		engine_free(page.e);
+		free(text);
+	}
+	engine_free(plain.e);
+	free(line);
 }
 
 Test(import, blocked_reason_names_the_wait)
@@ -512,7 +666,16 @@ ParameterizedTestParameters(import, no_scheduler_events)
 		{ "trivial.html" },
 		{ "bad-print.systrace" },
 		{ "perfview/corner_case_process_names.perf.data.dump" },
+		{ "perfview/disk_io_no_stacks.perf.data.dump" },
+		{ "perfview/exec_process.perf.data.dump" },
+		{ "perfview/ms_stack.perf.data.dump" },
+		{ "perfview/no_stack_frames.perf.data.dump" },
+		{ "perfview/no_stack_frames2.perf.data.dump" },
 		{ "perfview/onegeneric.perf.data.dump" },
+		{ "perfview/space_sep_command.perf.data.dump" },
+		{ "perfview/two_small_generic.perf.data.dump" },
+		{ "perfview/twodifferentlongstacks.perf.data.dump" },
+		{ "perfview/twogenericsame.perf.data.dump" },
 		{ "perfview/twogenericsamelongstacks.perf.data.dump" },
 	};
 	return cr_make_param_array(struct refused_case, cases, ARRAY_SIZE(cases));

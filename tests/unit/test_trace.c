@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "codec.h"
 #include "format.h"
@@ -293,6 +294,92 @@ Test(trace, cut_at_every_byte)
 	unlink(path);
 	free(file);
 	free(s.bytes);
+}
+
+/* Bytes of records in the chunks of @file that are whole before @cut. */
+static size_t whole_before(const uint8_t *file, size_t len, size_t cut)
+{
+	struct trace_chunk_head h;
+	size_t raw = 0;
+
+	for (size_t off = sizeof(struct trace_head); off + sizeof(h) <= len;) {
+		memcpy(&h, file + off, sizeof(h));
+		off += sizeof(h) + h.zip_len;
+		if ((h.magic != TRACE_CHUNK_MAGIC && h.magic != TRACE_KEY_MAGIC) || off > cut)
+			break;
+		raw += h.magic == TRACE_CHUNK_MAGIC ? h.raw_len : 0;
+	}
+	return raw;
+}
+
+static void gzip_to(const char *path, const uint8_t *bytes, size_t len)
+{
+	gzFile gz = gzopen(path, "wb6");
+
+	cr_assert_not_null(gz);
+	cr_assert_eq(gzwrite(gz, bytes, (unsigned int)len), (int)len);
+	cr_assert_eq(gzclose(gz), Z_OK);
+}
+
+/* A recording of a live server, with every kind of record there is, and one long enough to have key
+ * chunks: all whole chunks come back, byte by byte, nothing else, and the cut is told. */
+Test(trace, cut_at_200_random_bytes)
+{
+	static const char demo[] = CC_SRC_DIR "/testdata/demo.criticast";
+	enum { CUTS = 200, ZIPPED = 40 };
+	uint64_t seed = 200;
+	char path[64];
+
+	temp_path(path);
+	for (int large = 0; large < 2; large++) {
+		struct stream s = { 0 };
+		struct trace_reader *r;
+		const struct cc_rec *rec;
+		struct cc_err err;
+		uint8_t *file, *packed;
+		size_t len, got = 0;
+		bool damaged;
+
+		if (large) {
+			for (int i = 0; i < 30; i++) {
+				for (int k = 0; k < 10000; k++)
+					add_random(&s, CC_REC_EPISODE, 64, &seed);
+				add_random(&s, CC_REC_TASK, 72, &seed);
+			}
+			write_stream(path, &s);
+		} else {
+			cr_assert_eq(trace_reader_open(demo, &err, &r), 0, "%s", err.msg);
+			while (trace_reader_next(r, &rec, &len) == 1)
+				stream_add(&s, rec);
+			trace_reader_free(r);
+		}
+		len = slurp(large ? path : demo, &file);
+		cr_assert(!large || memmem(file, len, "CKEY", 4), "too small for key chunks");
+		for (int i = 0; i < (large ? CUTS / 10 : CUTS); i++) {
+			size_t cut = 16 + next_random(&seed) % (len - 16);
+
+			spill(path, file, cut);
+			cr_assert_eq(read_prefix(path, &s, &damaged), whole_before(file, len, cut),
+				     "cut at %zu of %zu", cut, len);
+			cr_assert(damaged, "cut at %zu of %zu is not told", cut, len);
+		}
+		gzip_to(path, file, len);
+		len = slurp(path, &packed);
+		for (int i = 0; i < (large ? ZIPPED / 10 : ZIPPED); i++) {
+			size_t cut = len / 4 + next_random(&seed) % (len * 3 / 4);
+
+			spill(path, packed, cut);
+			size_t n = read_prefix(path, &s, &damaged);
+
+			cr_assert(damaged || n == s.len, "gzip cut at %zu of %zu", cut, len);
+			got += n > 0;
+		}
+		cr_expect_gt(got, 0);
+		free(file);
+		free(packed);
+		free(s.bytes);
+	}
+	unlink(path);
 }
 
 Test(trace, flipped_bits_never_give_wrong_records)
