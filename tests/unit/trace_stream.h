@@ -4,9 +4,8 @@
 #ifndef TRACE_STREAM_H
 #define TRACE_STREAM_H
 
+#include "base.h"
 #include "event.h"
-
-#include <stdbool.h>
 
 uint64_t stream_random(uint64_t *state);
 
