@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* go: uprobes on the Go runtime: when goroutines park, are made ready, run, are made and end.
+/* go: uprobes on the Go runtime: when goroutines park, are made ready, yield, are made and end.
  * Attached to one process each; entry side only, on instructions that the kernel emulates. */
+#include "go_item.h"
 #include "go_state.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -14,7 +15,7 @@ int go_gopark(struct pt_regs *ctx)
 	struct go_here h;
 
 	if (go_here(&h, ctx, CC_BPF_GO_AT_PARK))
-		go_park(&h, GO_ARG1(ctx), (__u8)GO_ARG2(ctx));
+		go_park(&h, ctx);
 	return 0;
 }
 
@@ -22,21 +23,25 @@ int go_gopark(struct pt_regs *ctx)
 SEC("uprobe")
 int go_ready(struct pt_regs *ctx)
 {
+	struct cc_bpf_go_state *s;
 	struct go_here h;
 
-	if (go_here(&h, ctx, CC_BPF_GO_AT_READY))
-		go_wake(&h, GO_ARG0(ctx));
+	if (!go_here(&h, ctx, CC_BPF_GO_AT_READY))
+		return 0;
+	s = go_wake(&h, GO_ARG0(ctx));
+	if (s)
+		go_gave(&h, s, GO_ARG0(ctx));
 	return 0;
 }
 
-/* execute(gp, ...) */
+/* goschedImpl(gp, ...), goyield_m(gp), preemptPark(gp), on g0 */
 SEC("uprobe")
-int go_execute(struct pt_regs *ctx)
+int go_sched(struct pt_regs *ctx)
 {
 	struct go_here h;
 
-	if (go_here(&h, ctx, CC_BPF_GO_AT_EXECUTE))
-		go_run(&h, GO_ARG0(ctx));
+	if (go_here(&h, ctx, CC_BPF_GO_AT_SCHED))
+		go_yield(&h, GO_ARG0(ctx));
 	return 0;
 }
 
@@ -59,16 +64,16 @@ int go_system(struct pt_regs *ctx)
 	return 0;
 }
 
-/* casgstatus(gp, old, new): tier full, in place of ready, execute and isSystemGoroutine. Shows also
- * who was preempted, and when netpoll made one ready. What waits without gopark (garbage collector,
- * stopped world) is no wait here, as in tier waits. */
+/* casgstatus(gp, old, new): tier full, in place of ready, isSystemGoroutine and those that yield.
+ * Shows also when netpoll made one ready, and when exactly one runs. What waits without gopark
+ * (garbage collector, stopped world) is no wait here, as in tier waits. */
 #define CHANGE(from, to) ((from) << 8 | (to))
 enum { G_RUNNABLE = 1, G_RUNNING = 2, G_WAITING = 4 };
 
 SEC("uprobe")
 int go_casgstatus(struct pt_regs *ctx)
 {
-	__u64 gp = GO_ARG0(ctx);
+	__u64 gp = GO_ARG0(ctx), goid;
 	struct cc_bpf_go_state *s;
 	struct go_here h;
 
@@ -76,22 +81,18 @@ int go_casgstatus(struct pt_regs *ctx)
 		return 0;
 	switch (CHANGE(GO_ARG1(ctx) & 0xff, GO_ARG2(ctx) & 0xff)) {
 	case CHANGE(G_WAITING, G_RUNNABLE):
-		go_wake(&h, gp);
+		s = go_wake(&h, gp);
+		if (s)
+			go_gave(&h, s, gp);
 		break;
 	case CHANGE(G_RUNNABLE, G_RUNNING):
-		go_run(&h, gp);
+		goid = go_read(gp, h.go->at.g_goid);
+		go_ends(h.st, h.now);
+		if (goid)
+			go_runs(h.cur, h.st, h.go, gp, goid, h.now);
 		break;
 	case CHANGE(G_RUNNING, G_RUNNABLE):
-		s = go_state(h.cur->tgid, gp);
-		if (!s || s->state != CC_BPF_GO_RUNS)
-			break;
-		s->out = s->wake = h.now;
-		s->out_tid = h.cur->pid;
-		s->waker_goid = 0;
-		s->waker_tid = 0;
-		s->object = 0;
-		s->what = CC_BPF_GO_IS_PLAIN;
-		s->state = CC_BPF_GO_YIELDED;
+		go_yield(&h, gp);
 		break;
 	case CHANGE(GO_DEAD, G_RUNNABLE):
 		go_born(&h, gp);
@@ -118,7 +119,7 @@ int go_semacquire1(struct pt_regs *ctx)
 	goid = go_read(h.g, h.go->at.g_goid);
 	if (!goid)
 		return 0;
-	s = go_know(h.go, h.g, goid, h.cur->tgid, h.cur->pid, h.now);
+	s = go_runs(h.cur, h.st, h.go, h.g, goid, h.now);
 	if (!s)
 		return 0;
 	s->sema = GO_ARG0(ctx);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * go: the goroutine a thread runs, read from its thread-local storage: no uprobe needed, and the
- * only way that shows coroutines too. Told as GO_ON when it is another than was told last, with a
- * GO_TASK when a goroutine is seen for the first time.
+ * go: what is known of Go processes and of their goroutines, and how it is told.
  *
  * Nothing is told before the offsets have led from some threads' g to its m and back to the thread;
  * nothing any more once they fail to.
@@ -154,7 +152,8 @@ static __always_inline struct cc_bpf_go_state *go_know(const struct cc_bpf_go *g
 	return s;
 }
 
-/* Thread @cur, with storage @st, runs goroutine @goid now, or none (0). */
+/* Thread @cur, with storage @st, runs goroutine @goid now, or none (0). Told when it is another
+ * than was told last. */
 static __always_inline void go_on_send(struct task_struct *cur, struct task_state *st, __u64 goid,
 				       __u64 now)
 {
@@ -173,49 +172,6 @@ static __always_inline void go_on_send(struct task_struct *cur, struct task_stat
 	r->tid = cur->pid;
 	st->goid = goid;
 	events_commit(r, now);
-}
-
-/* Looks which goroutine @cur, the current task, runs. For all tiers. */
-static __always_inline void go_look(struct task_struct *cur, struct task_state *st, __u64 now)
-{
-	struct cc_bpf_go_state *s;
-	struct cc_bpf_go *go;
-	__u64 g, goid = 0;
-
-	if (!go_proc_cnt)
-		return;
-	go = go_proc(cur->tgid);
-	if (!go)
-		return;
-	g = go_tls(go, cur);
-	if (!g)
-		return;
-	goid = go_read(g, go->at.g_goid);
-	if (go->good < CC_BPF_GO_CHECKS)
-		go_check(go, cur, g, goid);
-	if (goid == st->goid || !go_trusted(go))
-		return;
-	if (goid) {
-		s = go_know(go, g, goid, cur->tgid, cur->pid, now);
-		if (s && s->state == CC_BPF_GO_NEW) /* a coroutine: it is never executed */
-			s->state = CC_BPF_GO_RUNS;
-	}
-	go_on_send(cur, st, goid, now);
-}
-
-/* The same for work on a socket: who it is for is only known while it is done. */
-static __inline int go_look_current(__u64 now)
-{
-	struct task_struct *cur;
-	struct task_state *st;
-
-	if (!go_proc_cnt)
-		return 0;
-	cur = bpf_get_current_task_btf();
-	st = bpf_task_storage_get(&tasks, cur, 0, 0);
-	if (st)
-		go_look(cur, st, now);
-	return 0;
 }
 
 #endif

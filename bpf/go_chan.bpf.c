@@ -1,137 +1,138 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* go_chan: work that goes from goroutine to goroutine through a channel. A direct hand-off and what
- * is taken from a full buffer are exact: the runtime holds the channel's lock there. What is seen
- * before the lock is taken is marked as such. An item is known by a hash of its first bytes only.
- */
-#include "go_here.h"
+/* go_chan: probes where something is copied into a channel's buffer or out of it, and where it is
+ * taken from a sender that waits. */
+#include "go_item.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define ITEM_BYTES 32u
-enum { ITEM_SENT = 1, ITEM_RECEIVED = 2 };
-enum { ITEM_EXACT = 1, ITEM_PEEK = 2 };
+#define CASES 16 /* of a select, that are looked at */
 
-struct chan {
-	__u64 at, qcount, size;
+/* Places in the buffer of the channel at @c. */
+struct buffer {
+	__u64 at, end;
 	__u32 elem;
 };
 
-static __always_inline bool chan_read(const struct cc_bpf_go *go, __u64 at, struct chan *c)
+static __always_inline bool buffer_of(const struct cc_bpf_go *go, __u64 c, struct buffer *b)
 {
-	c->at = at;
-	c->qcount = go_read(at, go->at.hchan_qcount);
-	c->size = go_read(at, go->at.hchan_dataqsiz);
-	c->elem = (__u32)go_read(at, go->at.hchan_elemsize) & 0xffff;
-	return at && c->elem; /* an empty struct is a signal, not work */
+	__u64 cnt = go_read(c, go->at.hchan_dataqsiz);
+
+	b->at = go_read(c, go->at.hchan_buf);
+	b->elem = go_elem_size(go, c);
+	b->end = b->at + cnt * b->elem;
+	return b->at && b->elem && cnt && cnt < 1u << 30;
 }
 
-/* 0: it cannot be read. */
-static __always_inline __u64 item_hash(const struct cc_bpf_go *go, const struct chan *c, __u64 item)
+static __always_inline bool is_place(const struct buffer *b, __u64 at)
 {
-	__u64 w[ITEM_BYTES / 8] = {}, h = go->seed;
-	__u32 n = c->elem < ITEM_BYTES ? c->elem : ITEM_BYTES;
-
-	if (!item || bpf_probe_read_user(w, n, (void *)item))
-		return 0;
-	for (__u32 i = 0; i < ITEM_BYTES / 8; i++)
-		h = go_hash(h, w[i]);
-	return h ? h : 1;
+	return at >= b->at && at < b->end;
 }
 
-/* The item that the next receive takes from the buffer. */
-static __always_inline __u64 head_hash(const struct cc_bpf_go *go, const struct chan *c)
+static __always_inline void moved(const struct go_here *h, __u64 c, __u64 place, __u16 what)
 {
-	__u64 idx = go_read(c->at, go->at.hchan_recvx), buf = go_read(c->at, go->at.hchan_buf);
+	struct go_item x = { .what = what,
+			     .how = what == ITEM_SENT ? ITEM_PLACE : ITEM_PLACE | ITEM_EXACT,
+			     .goid = go_current(h),
+			     .chan = c,
+			     .at = place };
 
-	return buf && idx < c->size ? item_hash(go, c, buf + idx * c->elem) : 0;
+	go_item_send(h, &x);
 }
 
-static __always_inline void item_send(const struct go_here *h, const struct chan *c, __u16 what,
-				      __u8 how, __u64 item, __u64 peer)
+/* A compiled function keeps its first argument above its frame, where its caller left room. */
+static __always_inline __u64 first_argument(struct pt_regs *ctx)
 {
-	struct cc_rec_go_item *r;
-	__u64 goid = go_current(h);
-
-	if (!goid || (!item && !peer))
-		return;
-	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
-	if (!r) {
-		cnt_add(CC_CNT_DROP_GO, 1);
-		rec_lost(CC_REC_GO_ITEM, sizeof(*r), h->now);
-		return;
-	}
-	rec_init(&r->h, sizeof(*r), CC_REC_GO_ITEM, how, what, h->now);
-	r->goid = goid;
-	r->peer_goid = peer;
-	r->channel = c->at;
-	r->item = item;
-	r->tgid = h->cur->tgid;
-	r->tid = h->cur->pid;
-	events_commit(r, h->now);
+	return go_read(REGS_BP(ctx), 16);
 }
 
-/* send(c, sg, ep, ...): the running goroutine gives *ep to sg.g, which waits. */
+/* In chansend: typedmemmove(type, place, item). */
 SEC("uprobe")
-int go_send(struct pt_regs *ctx)
+int go_put(struct pt_regs *ctx)
 {
+	__u64 c = first_argument(ctx);
+	struct buffer b;
 	struct go_here h;
-	struct chan c;
-	__u64 to;
 
-	if (!go_here(&h, ctx, CC_BPF_GO_AT_SEND) || !chan_read(h.go, GO_ARG0(ctx), &c))
-		return 0;
-	to = go_read(GO_ARG1(ctx), h.go->at.sudog_g);
-	item_send(&h, &c, ITEM_SENT, ITEM_EXACT, item_hash(h.go, &c, GO_ARG2(ctx)),
-		  go_read(to, h.go->at.g_goid));
+	if (go_here(&h, ctx, CC_BPF_GO_AT_PUT) && buffer_of(h.go, c, &b) &&
+	    is_place(&b, GO_ARG1(ctx)))
+		moved(&h, c, GO_ARG1(ctx), ITEM_SENT);
 	return 0;
 }
 
-/* recv(c, sg, ep, ...): the running goroutine takes from sg.g, which waits: its item, or with a
- * buffer, which is full then, the one at its head. */
+/* In chanrecv: typedmemmove(type, item, place). */
+SEC("uprobe")
+int go_take(struct pt_regs *ctx)
+{
+	__u64 c = first_argument(ctx);
+	struct buffer b;
+	struct go_here h;
+
+	if (go_here(&h, ctx, CC_BPF_GO_AT_TAKE) && buffer_of(h.go, c, &b) &&
+	    is_place(&b, GO_ARG2(ctx)))
+		moved(&h, c, GO_ARG2(ctx), ITEM_RECEIVED);
+	return 0;
+}
+
+/* In selectgo, at two places: either of both. Which channel it is tells the case that has the item.
+ */
+SEC("uprobe")
+int go_select(struct pt_regs *ctx)
+{
+	__u64 cases = first_argument(ctx), to = GO_ARG1(ctx), from = GO_ARG2(ctx);
+	struct buffer b;
+	struct go_here h;
+
+	if (!go_here(&h, ctx, CC_BPF_GO_AT_SELECT0))
+		return 0;
+	for (__u32 i = 0; i < CASES; i++) {
+		__u64 v[2] = {}; /* scase: channel, item */
+
+		if (bpf_probe_read_user(v, sizeof(v), (void *)(cases + i * sizeof(v))))
+			break;
+		if (!v[0] || (v[1] != to && v[1] != from) || !buffer_of(h.go, v[0], &b))
+			continue;
+		if (v[1] == to ? is_place(&b, from) : is_place(&b, to)) {
+			moved(&h, v[0], v[1] == to ? from : to,
+			      v[1] == to ? ITEM_RECEIVED : ITEM_SENT);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* recv(c, sg, ...): the running goroutine takes from sg.g, which waits: its item, or with a buffer,
+ * which is full then, the one at its head, whose place that of sg.g gets. */
 SEC("uprobe")
 int go_recv(struct pt_regs *ctx)
 {
+	__u64 c = GO_ARG0(ctx), sg = GO_ARG1(ctx), gp;
+	struct go_item x = { .what = ITEM_RECEIVED, .how = ITEM_EXACT, .chan = c, .at = sg };
+	struct buffer b;
 	struct go_here h;
-	struct chan c;
-	__u64 from, elem;
 
-	if (!go_here(&h, ctx, CC_BPF_GO_AT_RECV) || !chan_read(h.go, GO_ARG0(ctx), &c))
+	if (!go_here(&h, ctx, CC_BPF_GO_AT_RECV))
 		return 0;
-	if (c.size) {
-		item_send(&h, &c, ITEM_RECEIVED, ITEM_EXACT, head_hash(h.go, &c), 0);
+	gp = go_read(sg, h.go->at.sudog_g);
+	x.goid = go_current(&h);
+	x.peer = go_read(gp, h.go->at.g_goid);
+	h.st->go_recv = gp; /* which is made ready next */
+	if (!go_read(c, h.go->at.hchan_dataqsiz)) {
+		if (go_elem_size(h.go, c))
+			go_item_send(&h, &x);
 		return 0;
 	}
-	from = go_read(GO_ARG1(ctx), h.go->at.sudog_g);
-	elem = go_read(GO_ARG1(ctx), h.go->at.sudog_elem);
-	item_send(&h, &c, ITEM_RECEIVED, ITEM_EXACT, item_hash(h.go, &c, elem),
-		  go_read(from, h.go->at.g_goid));
-	return 0;
-}
-
-/* chansend(c, ep, ...): who an item in a buffer is from. */
-SEC("uprobe")
-int go_chansend(struct pt_regs *ctx)
-{
-	struct go_here h;
-	struct chan c;
-
-	if (!go_here(&h, ctx, CC_BPF_GO_AT_CHANSEND) || !chan_read(h.go, GO_ARG0(ctx), &c) ||
-	    !c.size)
+	if (!buffer_of(h.go, c, &b))
 		return 0;
-	item_send(&h, &c, ITEM_SENT, 0, item_hash(h.go, &c, GO_ARG1(ctx)), 0);
-	return 0;
-}
-
-/* chanrecv(c, ep, ...) */
-SEC("uprobe")
-int go_chanrecv(struct pt_regs *ctx)
-{
-	struct go_here h;
-	struct chan c;
-
-	if (!go_here(&h, ctx, CC_BPF_GO_AT_CHANRECV) || !chan_read(h.go, GO_ARG0(ctx), &c) ||
-	    !c.size || !c.qcount)
+	x.at = b.at + go_read(c, h.go->at.hchan_recvx) * b.elem;
+	x.how = ITEM_EXACT | ITEM_PLACE;
+	gp = x.peer;
+	x.peer = 0;
+	if (!is_place(&b, x.at))
 		return 0;
-	item_send(&h, &c, ITEM_RECEIVED, ITEM_PEEK, head_hash(h.go, &c), 0);
+	go_item_send(&h, &x);
+	x.what = ITEM_SENT;
+	x.how = ITEM_PLACE;
+	x.goid = gp;
+	go_item_send(&h, &x);
 	return 0;
 }

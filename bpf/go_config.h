@@ -11,37 +11,45 @@
 /* What gopark's lock argument and the goroutine's state say about the thing waited for. */
 enum {
 	CC_BPF_GO_OBJ_NONE,
-	CC_BPF_GO_OBJ_CHAN, /* lock is the channel's */
-	CC_BPF_GO_OBJ_SEMA, /* the address given to semacquire1 */
-	CC_BPF_GO_OBJ_LOCK, /* lock itself */
-	CC_BPF_GO_OBJ_POLL, /* lock is a field of a pollDesc */
+	CC_BPF_GO_OBJ_CHAN,   /* lock is the channel's */
+	CC_BPF_GO_OBJ_SEMA,   /* the address given to semacquire1 */
+	CC_BPF_GO_OBJ_LOCK,   /* lock itself */
+	CC_BPF_GO_OBJ_POLL,   /* lock is a field of a pollDesc */
+	CC_BPF_GO_OBJ_SELECT, /* none of its own: the channel that ends it is known by then */
+	CC_BPF_GO_OBJ_QUIET,  /* none; its end passes no probe either */
 };
 
 /* Hits of these sites do not count when the branch they stand on is taken. */
 enum {
 	CC_BPF_GO_AT_PARK,
 	CC_BPF_GO_AT_READY,
-	CC_BPF_GO_AT_EXECUTE,
 	CC_BPF_GO_AT_STATUS,
 	CC_BPF_GO_AT_SYSTEM,
-	CC_BPF_GO_AT_SEND,
-	CC_BPF_GO_AT_RECV,
-	CC_BPF_GO_AT_CHANSEND,
-	CC_BPF_GO_AT_CHANRECV,
+	CC_BPF_GO_AT_SCHED,
+	CC_BPF_GO_AT_YIELD,
+	CC_BPF_GO_AT_PREEMPT,
 	CC_BPF_GO_AT_SEMA,
+	CC_BPF_GO_AT_RECV,
+	CC_BPF_GO_AT_PUT,
+	CC_BPF_GO_AT_TAKE,
+	CC_BPF_GO_AT_SELECT0,
+	CC_BPF_GO_AT_SELECT1,
 	CC_BPF_GO_AT_CNT
 };
 
 struct cc_bpf_go { /* by tgid */
 	struct go_layout at;
 	__s64 tls_off;   /* of g from the thread pointer */
-	__u64 seed;      /* of the hashes of channel items */
+	__u64 seed;      /* of the hashes of stacks and items */
+	__u64 park_ip;   /* where gopark's probe was hit; 0: not yet */
 	__u32 repeats;   /* bits of CC_BPF_GO_AT_* */
 	__u32 good;      /* threads seen whose g led back to them: procid == tid, curg == g */
 	__u32 bad;       /* ... and not */
 	__u32 cls_write; /* WAIT_* of an IO wait to write; to read: as the reason says */
 	__u32 cls_mutex; /* WAIT_* of a semaphore that is a mutex's; before 1.20 no reason says so
 			  */
+	__u32 probed;    /* its probes are set: what goroutines wait for is told */
+	__u32 park_bare; /* gopark's probe is before it makes its frame */
 	__u8 cls[CC_BPF_GO_REASONS]; /* WAIT_*, by wait reason */
 	__u8 obj[CC_BPF_GO_REASONS]; /* CC_BPF_GO_OBJ_* */
 };
@@ -69,19 +77,21 @@ struct cc_bpf_go_state {
 	__u64 parent;
 	__u64 waker_goid;
 	__u64 object;
-	__u64 sema;  /* the last address given to semacquire1, until it parks */
-	__u64 lost;  /* CC_LOST() */
-	__u64 fd_id; /* cookie of the socket it last waited for */
+	__u64 sema;   /* the last address given to semacquire1, until it parks */
+	__u64 lost;   /* CC_LOST() */
+	__u64 fd_id;  /* cookie of the socket it last waited for */
+	__u64 ustack; /* of the wait, where it was to be had */
 	__u32 fd_kind, sock_ports;
 	__u32 seq;
 	__u32 out_tid;
+	__u32 run_tid; /* thread it was last seen to run on */
 	__u32 waker_tid;
 	__s32 fd; /* valid when what is READ or WRITE */
 	__u16 reason;
 	__u8 state;      /* CC_BPF_GO_RUNS ... */
 	__u8 what;       /* CC_BPF_GO_IS_* */
 	__u8 sema_mutex; /* sema is a mutex's */
-	__u8 pad[3];
+	__u8 pad[7];
 };
 
 struct cc_bpf_go_thread { /* what the iterator over a process's threads gives */

@@ -3,11 +3,12 @@
 #ifndef CC_BPF_GO_HERE_H
 #define CC_BPF_GO_HERE_H
 
-#include "go.h"
+#include "go_run.h"
 
 struct go_here { /* where a probe hit */
 	struct cc_bpf_go *go;
 	struct task_struct *cur;
+	struct task_state *st;
 	__u64 g; /* the running g: a goroutine's or a scheduler's */
 	__u64 now;
 };
@@ -22,21 +23,33 @@ static __always_inline bool go_here(struct go_here *h, struct pt_regs *ctx, __u3
 	cnt_add(CC_CNT_GO_HITS, 1);
 	if (h->go->repeats >> site & 1 && GO_BRANCH(ctx))
 		return false;
+	h->st = bpf_task_storage_get(&tasks, h->cur, 0, 0);
 	h->g = GO_G(ctx);
 	h->now = bpf_ktime_get_ns();
-	return true;
+	return h->st != NULL;
 }
 
 /* The goroutine on whose behalf the thread runs, also while its scheduler's stack is in use; 0:
- * none, so it is the scheduler's own doing: netpoll, a timer. */
+ * none, so it is the scheduler's own doing: netpoll, a timer. That it runs is noted. */
 static __always_inline __u64 go_current(const struct go_here *h)
 {
-	__u64 goid = go_read(h->g, h->go->at.g_goid), m;
+	__u64 g = h->g, goid;
 
-	if (goid)
-		return goid;
-	m = go_read(h->g, h->go->at.g_m);
-	return go_read(go_read(m, h->go->at.m_curg), h->go->at.g_goid);
+	if (g == h->st->go_g && h->st->go_run) {
+		goid = h->st->go_run;
+	} else {
+		goid = go_read(g, h->go->at.g_goid);
+		if (!goid) {
+			g = go_read(go_read(g, h->go->at.g_m), h->go->at.m_curg);
+			goid = g == h->st->go_g && h->st->go_run ? h->st->go_run
+								 : go_read(g, h->go->at.g_goid);
+		}
+	}
+	if (goid == h->st->go_run)
+		h->st->go_last = h->now;
+	else if (goid)
+		go_begins(h->st, h->go, g, goid, h->now);
+	return goid;
 }
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * go_stack: the stack of a parked goroutine, from where its g says it goes on. Go code keeps frame
+ * go_stack: the stack of a goroutine of the current process. Go code keeps frame
  * pointers, so their chain is all there is to follow. A stack is told once, as a STACK record
  * without names, which user space adds. A global function, so that the verifier follows the loop
  * only once.
@@ -37,13 +37,15 @@ struct {
 	__type(value, __u8);
 } go_stacks SEC(".maps");
 
-/* Follows the frames from @bp, within @stack {lo, hi}. What it finds lies in @b and not in
- * registers, so that the verifier need not tell every length from the others. */
-static __always_inline void go_frames(struct go_stack_buf *b, __u64 bp, const __u64 stack[2])
+/* Follows the frames from @bp, within @stack {lo, hi}, behind the @first that are known. What it
+ * finds lies in @b and not in registers, so that the verifier need not tell every length from the
+ * others. */
+static __always_inline void go_frames(struct go_stack_buf *b, __u64 bp, const __u64 stack[2],
+				      __u32 first)
 {
 	__u64 from = 0, to = 0, next, ret;
 
-	for (__u32 i = 1; i < CC_STACK_MAX; i++) {
+	for (__u32 i = first; i < CC_STACK_MAX; i++) {
 		__u64 at;
 
 		if (bp < stack[0] || bp >= stack[1] || bp & 7)
@@ -73,29 +75,30 @@ static __always_inline void go_frames(struct go_stack_buf *b, __u64 bp, const __
 	}
 }
 
-__noinline __u64 go_stack(__u64 gp, __u64 now)
+__noinline __u64 go_stack(__u64 gp, const struct go_frame *top, __u64 now)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
 	const struct cc_bpf_go *go = go_proc(cur->tgid);
 	struct go_stack_buf *b;
 	struct cc_rec_stack *r;
-	__u64 stack[2] = {}, key, pc;
+	__u64 stack[2] = {}, key;
 	__u32 size, cnt;
 	__u8 one = 1;
 
+	if (!top)
+		return 0;
 	b = bpf_task_storage_get(&go_stack_bufs, cur, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!b)
 		cnt_add(CC_CNT_STORAGE_FAIL, 1);
-	if (!b || !go || go->at.g_sched_bp == GO_NO_FIELD)
+	if (!b || !go || !top->pc ||
+	    bpf_probe_read_user(stack, sizeof(stack), (void *)(gp + go->at.g_stack)))
 		return 0;
-	pc = go_read(gp, go->at.g_sched_pc);
-	if (!pc || bpf_probe_read_user(stack, sizeof(stack), (void *)(gp + go->at.g_stack)))
-		return 0;
-	b->ip[0] = pc;
-	b->key = go_hash(go_hash(go->seed, cur->tgid), pc);
-	b->cnt = 1;
+	b->ip[0] = top->pc;
+	b->ip[1] = top->ret;
+	b->key = go_hash(go_hash(go_hash(go->seed, cur->tgid), top->pc), top->ret);
+	b->cnt = top->ret ? 2 : 1;
 	b->full = 0;
-	go_frames(b, go_read(gp, go->at.g_sched_bp), stack);
+	go_frames(b, top->bp, stack, b->cnt);
 	key = b->key ? b->key : 1;
 	if (bpf_map_lookup_elem(&go_stacks, &key))
 		return key;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* sample: where traced tasks are while they run. A clock of the CPU's calls this at each beat, in
  * the interrupt of a timer; whoever runs is asked, and told if it is traced. Optional. */
+#include "go_run.h"
 #include "snap_send.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -16,6 +17,7 @@ int on_cpu_sample(void *ctx)
 
 	if (!st || task_off(st))
 		return 0;
+	go_look(cur, st, now); /* one that runs for long is seen at least now */
 	who.tid = cur->pid;
 	snap_current(ctx, cur, SNAP_SLOT_SAMPLE, &who, now); /* user space puts its keys into r */
 	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);

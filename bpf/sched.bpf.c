@@ -2,7 +2,7 @@
 /* sched: every time off the CPU of a traced task becomes an EPISODE; slow ones get an EXTRA and
  * stacks. sched_waking must be attached before sched_switch. */
 #include "extra.h"
-#include "go.h"
+#include "go_run.h"
 #include "snap_keep.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -10,7 +10,7 @@
 
 #include "sock_tell.h"
 
-#include "go.h"
+#include "go_run.h"
 
 #define EAGAIN 11
 #define MSG_PEEK 0x2

@@ -45,8 +45,12 @@ struct task_state {
 	__u64 migrated;   /* last moved to another CPU while queued */
 	__u64 short_since, short_ns;
 	__u32 short_cnt;
-	__u32 pad;
+	__u32 go_idle;                /* it was switched out without a goroutine: none before in */
 	__u64 goid;                   /* of the goroutine it was last told to run; 0: none */
+	__u64 go_run, go_g;           /* the one it runs and its g; 0: none, or not seen yet */
+	__u64 go_last;                /* when that was last seen */
+	__u64 go_free;                /* since when it runs none, or another one */
+	__u64 go_recv;                /* g of the sender that the running one takes from */
 	char waker_comm[CC_COMM_LEN]; /* valid when the wait was slow at the wake */
 };
 

@@ -153,12 +153,14 @@ static int push(struct loader *l, struct go_proc *p)
 int go_change(struct loader *l, struct go_proc *p, uint32_t level)
 {
 	struct cc_err why = { .pos = -1 };
+	int err;
 	if (p->state != LOADER_GO_STATE_ON || p->tier == LOADER_GO_ID)
 		return 0;
 	if (level == GO_LEVEL_NONE) {
 		go_detach(p);
+		err = go_tell_kernel(l, p);
 		go_sweep(l, p->tgid); /* what parks now is not seen to go on */
-		return 0;
+		return err;
 	}
 	if (!p->probe_cnt && go_attach(l, p, &why)) {
 		p->tier = LOADER_GO_ID;
@@ -167,7 +169,7 @@ int go_change(struct loader *l, struct go_proc *p, uint32_t level)
 	}
 	if (level == GO_LEVEL_THIN)
 		go_thin_out(p);
-	return 0;
+	return go_tell_kernel(l, p);
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */

@@ -26,18 +26,24 @@ struct link_create_multi {
 
 enum { IN_WAITS = 1 << LOADER_GO_WAITS, IN_FULL = 1 << LOADER_GO_FULL };
 
-/* Kernel side bit, function, tiers, those that cannot be without it, reads a channel, program. */
-#define GO_ROWS(X)                                                            \
-	X(PARK, GOPARK, IN_WAITS | IN_FULL, IN_WAITS | IN_FULL, 0, go_gopark) \
-	X(EXECUTE, EXECUTE, IN_WAITS, IN_WAITS, 0, go_execute)                \
-	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus)             \
-	X(READY, READY, IN_WAITS, 0, 0, go_ready)                             \
-	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, 0, go_system)                        \
-	X(SEMA, SEMACQUIRE1, IN_WAITS | IN_FULL, 0, 0, go_semacquire1)        \
-	X(SEND, SEND, IN_WAITS | IN_FULL, 0, 1, go_send)                      \
-	X(RECV, RECV, IN_WAITS | IN_FULL, 0, 1, go_recv)                      \
-	X(CHANSEND, CHANSEND, IN_WAITS | IN_FULL, 0, 1, go_chansend)          \
-	X(CHANRECV, CHANRECV, IN_WAITS | IN_FULL, 0, 1, go_chanrecv)
+#define IN_BOTH (IN_WAITS | IN_FULL)
+
+/* Kernel side bit, site, tiers, those that cannot be without it, reads a channel, program. Where a
+ * goroutine begins to run there is none: see bpf/go_run.h. */
+#define GO_ROWS(X)                                                \
+	X(PARK, GOPARK, IN_BOTH, IN_BOTH, 0, go_gopark)           \
+	X(READY, READY, IN_WAITS, IN_WAITS, 0, go_ready)          \
+	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus) \
+	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, 0, go_system)            \
+	X(SCHED, GOSCHED, IN_WAITS, 0, 0, go_sched)               \
+	X(YIELD, GOYIELD, IN_WAITS, 0, 0, go_sched)               \
+	X(PREEMPT, PREEMPTPARK, IN_WAITS, 0, 0, go_sched)         \
+	X(SEMA, SEMACQUIRE1, IN_BOTH, 0, 0, go_semacquire1)       \
+	X(RECV, RECV, IN_BOTH, 0, 1, go_recv)                     \
+	X(PUT, CALL_PUT, IN_BOTH, 0, 1, go_put)                   \
+	X(TAKE, CALL_TAKE, IN_BOTH, 0, 1, go_take)                \
+	X(SELECT0, CALL_SELECT0, IN_BOTH, 0, 1, go_select)        \
+	X(SELECT1, CALL_SELECT1, IN_BOTH, 0, 1, go_select)
 
 static const struct row {
 	uint32_t at;
@@ -126,8 +132,13 @@ static uint8_t object_of(const struct go_target *t, uint32_t reason, uint8_t cls
 	case WAIT_MUTEX:
 	case WAIT_SEMA:
 		return CC_BPF_GO_OBJ_SEMA;
+	case WAIT_SELECT:
+		return knows_channels(t) && t->layout.g_param != GO_NO_FIELD ? CC_BPF_GO_OBJ_SELECT
+									     : CC_BPF_GO_OBJ_NONE;
 	case WAIT_COND:
 		return CC_BPF_GO_OBJ_LOCK;
+	case WAIT_GC:
+		return CC_BPF_GO_OBJ_QUIET;
 	default:
 		return CC_BPF_GO_OBJ_NONE;
 	}
@@ -145,6 +156,8 @@ void go_config(const struct go_proc *p, struct cc_bpf_go *ret)
 		.bad = p->bad,
 		.cls_write = WAIT_NET_SEND,
 		.cls_mutex = WAIT_MUTEX,
+		.probed = p->probe_cnt != 0,
+		.park_bare = !t->sites[GO_FN_GOPARK].framed,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (t->sites[rows[i].fn].repeats)
@@ -246,7 +259,7 @@ int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
 void go_thin_out(struct go_proc *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].at == CC_BPF_GO_AT_CHANSEND || rows[i].at == CC_BPF_GO_AT_CHANRECV)
+		if (rows[i].at >= CC_BPF_GO_AT_PUT)
 			probe_close(p, i);
 }
 

@@ -43,7 +43,8 @@ static int turn_on(struct loader *l, struct go_proc *p)
 		p->tier = LOADER_GO_ID;
 		err = go_note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
 			      why.msg);
-	}
+	} else if (probes)
+		err = go_tell_kernel(l, p); /* from now on waits are told */
 	if (err)
 		return err;
 	return go_note(l->go,

@@ -203,7 +203,7 @@ static void print_program(const struct loader_go_proc *p)
 	       : p->multi    ? ", by uprobe_multi"
 			     : ", by perf events");
 	printf("%-28s %-14s %s\n", "function", "instruction", "probe");
-	for (unsigned int i = 0; i < GO_FN_CNT; i++) {
+	for (unsigned int i = 0; i < GO_SITE_CNT; i++) {
 		const struct go_site *s = &t->sites[i];
 		if (!s->off)
 			printf("%-28s %-14s\n", go_func_name(i), "not there");

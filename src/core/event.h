@@ -538,12 +538,13 @@ enum {
 				 * made, waker = who made it */
 	CC_GE_OPEN = 1 << 1,    /* it still waits: ts = now, in_tid = 0. Told once; its end comes as
 				 * an episode with the same seq */
-	CC_GE_PREEMPT = 1 << 2, /* it did not wait: preempted or yielded (out = wake), tier full */
+	CC_GE_PREEMPT = 1 << 2, /* it did not wait: preempted or yielded (out = wake) */
 	CC_GE_CLAMPED = 1 << 3, /* out <= wake <= in did not hold and was forced */
 };
 
 struct cc_rec_go_episode {
-	struct cc_rec h; /* ts = in: executes again. aux = wait reason of this Go version */
+	/* ts = in: executes again; told when that is seen. aux = wait reason of this Go version */
+	struct cc_rec h;
 	__u64 goid;
 	__u32 tgid;
 	__u32 tid;        /* thread it ran on before; BORN: thread it was made on */
@@ -588,8 +589,10 @@ _Static_assert(sizeof(struct cc_rec_go_on) == 32, "wire size");
 /*
  * aux: 1 sent, 2 received. flags: 0 about to be put into a buffered channel, 1 exact, 2 peek (what
  * lay at the head of the buffer when the receive began: another may take it first).
+ * 4 (with 0 or 1): item names its place in the buffer, at which it was put, or taken with the
+ * channel's lock held; what is put into a place follows what was taken out of it.
  * Exact with a peer: goid gave it to (sent) or took it from (received) peer_goid, which waited.
- * Exact without: taken from a full buffer; match it by item. item is a hash, never the content.
+ * Exact without: taken from a buffer; match it by item. item is a hash, never the content.
  */
 struct cc_rec_go_item {
 	struct cc_rec h;

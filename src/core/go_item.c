@@ -12,7 +12,7 @@
 #define LOOK_BACK 64u       /* items received before, looked at for a channel */
 
 enum { ITEM_SENT = 1, ITEM_RECEIVED = 2 };
-enum { ITEM_EXACT = 1, ITEM_PEEK = 2 };
+enum { ITEM_EXACT = 1, ITEM_PEEK = 2, ITEM_PLACE = 4 };
 
 static uint64_t channel_key(uint32_t tgid, uint64_t channel) { return map_mix2(channel, tgid); }
 
@@ -84,7 +84,7 @@ static int put_into(struct tasks *ts, const struct cc_rec_go_item *r, uint32_t f
 	struct go_tasks *g = &ts->go;
 	struct go_sent *s = sent_find(ts, r);
 
-	if (s && r->h.ts - s->t < SENT_TTL && r->h.ts >= s->t) {
+	if (s && !(r->h.flags & ITEM_PLACE) && r->h.ts - s->t < SENT_TTL && r->h.ts >= s->t) {
 		s->twice = true;
 		s->t = r->h.ts;
 		return 0;

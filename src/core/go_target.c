@@ -3,13 +3,16 @@
 
 const char *go_func_name(unsigned int id)
 {
-	static const char *const names[GO_FN_CNT] = {
+	static const char *const names[GO_SITE_CNT] = {
 #define X(id_, name) [GO_FN_##id_] = name,
 		GO_FUNCS(X)
 #undef X
+#define X(id_, in, of, nth, name) [GO_FN_CALL_##id_] = name,
+			GO_CALLS(X)
+#undef X
 	};
 
-	return id < GO_FN_CNT ? names[id] : "?";
+	return id < GO_SITE_CNT ? names[id] : "?";
 }
 
 const char *go_found_name(unsigned int how)

@@ -10,34 +10,51 @@
 
 /* id, name. Integer arguments are in AX, BX, CX, DI, SI (arm64: R0 to R4), g in R14 (R28), but for
  * functions in assembler. A function that the compiler inlined everywhere is not there. */
-#define GO_FUNCS(X)                                                                               \
-	X(GOPARK, "runtime.gopark")              /* (unlockf, lock, u8 reason, ...) by g */       \
-	X(READY, "runtime.ready")                /* (gp, traceskip, next) */                      \
-	X(EXECUTE, "runtime.execute")            /* (gp, inheritTime), on g0 */                   \
-	X(CASGSTATUS, "runtime.casgstatus")      /* (gp, u32 old, u32 new) */                     \
-	X(NEWPROC1, "runtime.newproc1")          /* (fn, callergp, callerpc, ...), on g0 */       \
-	X(ISSYSTEM, "runtime.isSystemGoroutine") /* (gp, fixed): a g that is made, or ends */     \
-	X(GOEXIT0, "runtime.goexit0")            /* (gp), on g0: gp is at its end */              \
-	X(GDESTROY, "runtime.gdestroy")          /* (gp), from 1.20: also of leaked coroutines */ \
-	X(CHANSEND, "runtime.chansend")          /* (c, ep, block, callerpc) */                   \
-	X(CHANRECV, "runtime.chanrecv")          /* (c, ep, block) */                             \
-	X(SEND, "runtime.send")                  /* (c, sg, ep, ...): gives to waiting sg.g */    \
-	X(RECV, "runtime.recv")                  /* (c, sg, ep, ...): takes from waiting sg.g */  \
-	X(CLOSECHAN, "runtime.closechan")        /* (c): wakes all who wait */                    \
-	X(SELECTGO, "runtime.selectgo")          /* (cas0, order0, pc0, nsends, nrecvs, block) */ \
-	X(SEMACQUIRE1, "runtime.semacquire1")    /* (addr, lifo, profile, skip, reason) */        \
-	X(SEMRELEASE1, "runtime.semrelease1")    /* (addr, handoff, skip) */                      \
-	X(NETPOLLBLOCK, "runtime.netpollblock")  /* (pd, mode, waitio) */                         \
-	X(ENTERSYSCALL, "runtime.entersyscall")  /* () */                                         \
-	X(EXITSYSCALL, "runtime.exitsyscall")    /* () */                                         \
-	X(GCASSIST, "runtime.gcAssistAlloc")     /* (gp): g pays for what it allocated */         \
-	X(STOPTHEWORLD, "runtime.stopTheWorldWithSema")   /* (reason) */                          \
-	X(STARTTHEWORLD, "runtime.startTheWorldWithSema") /* (now, ...) */                        \
-	X(CORO, "runtime.coroswitch_m")                   /* (gp), on g0: from 1.23 */
+#define GO_FUNCS(X)                                                                                \
+	X(GOPARK, "runtime.gopark")              /* (unlockf, lock, u8 reason, ...) by g */        \
+	X(READY, "runtime.ready")                /* (gp, traceskip, next) */                       \
+	X(EXECUTE, "runtime.execute")            /* (gp, inheritTime), on g0 */                    \
+	X(CASGSTATUS, "runtime.casgstatus")      /* (gp, u32 old, u32 new) */                      \
+	X(NEWPROC1, "runtime.newproc1")          /* (fn, callergp, callerpc, ...), on g0 */        \
+	X(ISSYSTEM, "runtime.isSystemGoroutine") /* (gp, fixed): a g that is made, or ends */      \
+	X(GOEXIT0, "runtime.goexit0")            /* (gp), on g0: gp is at its end */               \
+	X(GDESTROY, "runtime.gdestroy")          /* (gp), from 1.20: also of leaked coroutines */  \
+	X(CHANSEND, "runtime.chansend")          /* (c, ep, block, callerpc) */                    \
+	X(CHANRECV, "runtime.chanrecv")          /* (c, ep, block) */                              \
+	X(SEND, "runtime.send")                  /* (c, sg, ep, ...): gives to waiting sg.g */     \
+	X(RECV, "runtime.recv")                  /* (c, sg, ep, ...): takes from waiting sg.g */   \
+	X(CLOSECHAN, "runtime.closechan")        /* (c): wakes all who wait */                     \
+	X(SELECTGO, "runtime.selectgo")          /* (cas0, order0, pc0, nsends, nrecvs, block) */  \
+	X(SEMACQUIRE1, "runtime.semacquire1")    /* (addr, lifo, profile, skip, reason) */         \
+	X(SEMRELEASE1, "runtime.semrelease1")    /* (addr, handoff, skip) */                       \
+	X(NETPOLLBLOCK, "runtime.netpollblock")  /* (pd, mode, waitio) */                          \
+	X(ENTERSYSCALL, "runtime.entersyscall")  /* () */                                          \
+	X(EXITSYSCALL, "runtime.exitsyscall")    /* () */                                          \
+	X(GCASSIST, "runtime.gcAssistAlloc")     /* (gp): g pays for what it allocated */          \
+	X(STOPTHEWORLD, "runtime.stopTheWorldWithSema")   /* (reason) */                           \
+	X(STARTTHEWORLD, "runtime.startTheWorldWithSema") /* (now, ...) */                         \
+	X(CORO, "runtime.coroswitch_m")                   /* (gp), on g0: from 1.23 */             \
+	X(GOSCHED, "runtime.goschedImpl")                 /* (gp, ...), on g0: to the back */      \
+	X(GOYIELD, "runtime.goyield_m")                   /* (gp), on g0 */                        \
+	X(PREEMPTPARK, "runtime.preemptPark")             /* (gp), on g0: until it is looked at */ \
+	X(TYPEDMEMMOVE, "runtime.typedmemmove")           /* (type, dst, src) */
 
+/* Calls within a function: id, caller, callee, which of them, what is known as. */
+#define GO_CALLS(X)                                                       \
+	X(PUT, CHANSEND, TYPEDMEMMOVE, 0, "runtime.chansend, to buffer")  \
+	X(TAKE, CHANRECV, TYPEDMEMMOVE, 0, "runtime.chanrecv, of buffer") \
+	X(SELECT0, SELECTGO, TYPEDMEMMOVE, 0, "runtime.selectgo, buffer") \
+	X(SELECT1, SELECTGO, TYPEDMEMMOVE, 1, "runtime.selectgo, buffer")
+
+enum go_func_id { /* sites: functions, then calls */
 #define X(id, name) GO_FN_##id,
-enum go_func_id { GO_FUNCS(X) GO_FN_CNT };
+		  GO_FUNCS(X) GO_FN_CNT,
 #undef X
+		  GO_CALL_BASE = GO_FN_CNT - 1,
+#define X(id, in, of, nth, name) GO_FN_CALL_##id,
+		  GO_CALLS(X) GO_SITE_CNT
+#undef X
+};
 
 /* What a uprobe costs depends on the instruction it replaces. */
 enum go_insn {
@@ -95,11 +112,11 @@ struct go_target {
 	enum go_found layout_by; /* GO_FOUND_NONE: only live derivation can give one */
 	bool has_tls;
 	int64_t tls_off; /* g is at thread pointer + this, if has_tls */
-	struct go_site sites[GO_FN_CNT];
+	struct go_site sites[GO_SITE_CNT];
 	struct go_reasons reasons;
 };
 
-const char *go_func_name(unsigned int id);   /* "?" beyond the table */
+const char *go_func_name(unsigned int id);   /* of a site; "?" beyond the table */
 const char *go_found_name(unsigned int how); /* "?" beyond the table */
 const char *go_insn_name(unsigned int insn);
 

@@ -6,9 +6,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define CODE_MAX 96 /* bytes of a function that are looked at */
+#define CODE_MAX 96      /* bytes of a function that are looked at */
+#define CALLS_MAX 16384u /* ... for a call */
+#define CALL_LEN 5       /* e8, and how far it is from behind it */
 
 static bool code_is_push(const uint8_t *code, size_t at, size_t len)
 {
@@ -84,8 +87,60 @@ static bool site_of(struct elf_file *f, const struct go_func *fn, struct go_site
 	return true;
 }
 
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+size_t go_site_call_x86(const uint8_t *code, size_t len, uint64_t at, uint64_t to, unsigned int nth)
+{
+	for (size_t i = 0; i + CALL_LEN <= len; i++) {
+		int32_t far;
+
+		if (code[i] != 0xe8)
+			continue;
+		memcpy(&far, code + i + 1, sizeof(far));
+		if (at + i + CALL_LEN + (uint64_t)(int64_t)far == to && !nth--)
+			return i;
+	}
+	return len;
+}
+
+/* The @nth call of @to in @fn. */
+static bool call_of(struct elf_file *f, const struct go_func *fn, uint64_t to, unsigned int nth,
+		    struct go_site *ret)
+{
+	const struct elf_seg *s = elf_file_seg(f, fn->entry);
+	size_t len = CC_MIN(fn->end - fn->entry, CALLS_MAX), at = len;
+	uint8_t *code;
+
+	/* where arm64 keeps a function's first argument its frame does not tell */
+	if (f->machine != EM_X86_64 || !s || !s->exec || fn->entry - s->vaddr >= s->filesz)
+		return false;
+	code = malloc(len);
+	if (code && elf_file_read_at(f, fn->entry, code, len) == (ssize_t)len)
+		at = go_site_call_x86(code, len, fn->entry, to, nth);
+	free(code);
+	if (at == len)
+		return false;
+	*ret = (struct go_site){
+		.off = s->off + (fn->entry - s->vaddr) + at,
+		.entry = fn->entry,
+		.size = (uint32_t)CC_MIN(fn->end - fn->entry, UINT32_MAX),
+		.delta = (uint16_t)at,
+		.insn = GO_INSN_CALL,
+		.args = true,
+		.framed = true,
+	};
+	return true;
+}
+
 int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret)
 {
+	static const struct {
+		unsigned int site, in, of, nth;
+	} calls[] = {
+#define X(id, in, of, nth, name) { GO_FN_CALL_##id, GO_FN_##in, GO_FN_##of, nth },
+		GO_CALLS(X)
+#undef X
+	};
 	const char *names[GO_FN_CNT];
 	struct go_func fns[GO_FN_CNT];
 	int err;
@@ -96,6 +151,13 @@ int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret)
 	for (unsigned int i = 0; i < GO_FN_CNT && !err; i++) {
 		if (!fns[i].entry || !site_of(f, &fns[i], &ret[i]))
 			ret[i] = (struct go_site){ 0 };
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(calls) && !err; i++) {
+		const struct go_func *in = &fns[calls[i].in], *of = &fns[calls[i].of];
+
+		if (!in->entry || !of->entry ||
+		    !call_of(f, in, of->entry, calls[i].nth, &ret[calls[i].site]))
+			ret[calls[i].site] = (struct go_site){ 0 };
 	}
 	return err;
 }

@@ -9,12 +9,17 @@
 struct elf_file;
 struct go_tab;
 
-/* Fills @ret, one for each enum go_func_id; off 0: the function is not there. Returns 0, or what
- * go_tab_by_name() returned. */
+/* Fills @ret, one for each enum go_func_id; off 0: the function, or the call, is not there. Returns
+ * 0, or what go_tab_by_name() returned. */
 CC_NODISCARD int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret);
 
 /* The best place in a function of @len bytes at most that begins with @code. */
 void go_site_x86(const uint8_t *code, size_t len, struct go_site *ret);
 void go_site_arm64(const uint8_t *code, size_t len, struct go_site *ret);
+
+/* Where in the @len bytes at @code, which lie at address @at, the @nth call (from 0) of @to is;
+ * @len: nowhere. */
+size_t go_site_call_x86(const uint8_t *code, size_t len, uint64_t at, uint64_t to,
+			unsigned int nth);
 
 #endif

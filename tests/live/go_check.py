@@ -7,7 +7,7 @@ import sys
 
 BORN, OPEN, PREEMPT = 1, 2, 4
 SENT, RECEIVED = 1, 2
-EXACT, PEEK = 1, 2
+EXACT, PLACE = 1, 4
 FD_PIPE = 5
 CLASSES = "unknown cpu stolen runq throttle lock_handoff lock klock mutex sema cond chan select".split()
 CLASS = {n: i for i, n in enumerate(CLASSES)}
@@ -94,7 +94,7 @@ for pair, n in direct.items():
 truth = collections.Counter((a, b) for a, b in L["item pool"])
 givers = {a for a, _ in truth}
 chans = {r["chan"] for r in items if r["goid"] in givers and r["what"] == SENT}
-sender, exact, peek = {}, collections.Counter(), collections.Counter()
+sender, exact = {}, collections.Counter()
 for r in sorted(items, key=lambda r: r["ts"]):
     if r["chan"] not in chans:
         continue
@@ -102,13 +102,15 @@ for r in sorted(items, key=lambda r: r["ts"]):
         exact[r["goid"], r["peer"]] += 1
     elif r["what"] == SENT:
         sender[r["item"]] = r["goid"]
-    elif r["item"] in sender:
-        (exact if r["how"] == EXACT else peek)[sender[r["item"]], r["goid"]] += 1
+    elif r["item"] in sender and r["how"] & EXACT:
+        exact[sender.pop(r["item"]), r["goid"]] += 1
+    elif r["peer"]:
+        exact[r["peer"], r["goid"]] += 1
 wrong = sum((exact - truth).values())
 check(wrong == 0, f"pool: {wrong} of {sum(exact.values())} exact hand-offs were none")
-right = sum(((exact + peek) & truth).values())
+right = sum((exact & truth).values())
 total = sum(truth.values())
-check(right >= 0.95 * total, f"pool: {right} of {total} items followed")
+check(right == total, f"pool: {right} of {total} items followed")
 check(sum(exact.values()) > 0, "pool: no exact hand-off at all")
 
 for child, parent in L["born"]:
@@ -145,12 +147,12 @@ check(d["go"] == 0 and d["storage"] == 0, f"drops: {d}")
 p = R["proc"][0]
 check(p["state"] == 1 and p["bad"] == 0 and p["good"] >= 4, f"offsets: {p}")
 keys = {r["key"] for r in R["stack"]}
-slow = [r for r in R["wait"] if not r["flags"] & (BORN | PREEMPT) and r["in"] - r["out"] > 100000]
+slow = [r for r in R["wait"] if not r["flags"] & (BORN | PREEMPT) and (r["wake"] or r["in"]) - r["out"] > 100000]
 check(all(r["ustack"] in keys or r["flags"] & OPEN for r in slow), "a slow wait without its stack")
 check(all(s["full"] for s in R["stack"]), f"stacks: {R['stack']}")
 
 for text in bad[:20]:
     print(text)
-print(f"{len(R['wait'])} waits, {sum(exact.values())} exact and {sum(peek.values())} peeked items of {total}, "
+print(f"{len(R['wait'])} waits, {sum(exact.values())} items of {total}, "
       f"{len(L['born'])} births, {len(R['stack'])} stacks; {len(bad)} wrong")
 sys.exit(1 if bad else 0)

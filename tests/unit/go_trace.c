@@ -178,6 +178,15 @@ void go_peeks(struct trace *t, int by, uint64_t ch, uint64_t what, int at)
 	item(t, 2, 2, by, 0, ch, what, at);
 }
 
+void go_puts_at(struct trace *t, int from, uint64_t ch, uint64_t place, int at)
+{
+	item(t, 1, 4, from, 0, ch, place, at);
+}
+void go_takes_at(struct trace *t, int by, uint64_t ch, uint64_t place, int at)
+{
+	item(t, 2, 5, by, 0, ch, place, at);
+}
+
 void go_tick(struct trace *t, int at)
 {
 	struct cc_rec_tick r = {

@@ -39,6 +39,9 @@ void go_gives(struct trace *t, int from, int to, uint64_t ch, uint64_t item, int
 void go_takes(struct trace *t, int by, int from, uint64_t ch, uint64_t item, int at);
 void go_puts(struct trace *t, int from, uint64_t ch, uint64_t item, int at);
 void go_peeks(struct trace *t, int by, uint64_t ch, uint64_t item, int at);
+/* into and out of a place in the buffer */
+void go_puts_at(struct trace *t, int from, uint64_t ch, uint64_t place, int at);
+void go_takes_at(struct trace *t, int by, uint64_t ch, uint64_t place, int at);
 
 /* A TICK that has drained everything before @at. */
 void go_tick(struct trace *t, int at);

@@ -3,6 +3,7 @@
 #include "elf_file.h"
 #include "go_fixture.h"
 #include "go_layout_find.h"
+#include "go_sites.h"
 #include "go_tab.h"
 #include "wait_class.h"
 
@@ -95,6 +96,49 @@ Test(go_bin, version_without_buildinfo)
 	cr_expect_str_eq(b->t.version, want);
 	go_bin_free(b);
 	free(buf);
+}
+
+/* Where channels copy into their buffers and out of them: calls, each another one. */
+Test(go_bin, calls_are_found)
+{
+	go_needed();
+	for (int i = 0; i < GO_KINDS; i++) {
+		struct go_bin *b = go_open(go_kinds[i]);
+
+		for (unsigned int k = GO_FN_CNT; k < GO_SITE_CNT; k++) {
+			const struct go_site *s = &b->t.sites[k];
+			uint8_t code[5];
+			int32_t far;
+
+			cr_assert(s->off, "%s: %s", go_kinds[i], go_func_name(k));
+			cr_expect_eq(s->insn, GO_INSN_CALL);
+			cr_assert_eq(pread(b->file->fd, code, sizeof(code), (off_t)s->off),
+				     sizeof(code));
+			memcpy(&far, code + 1, sizeof(far));
+			cr_expect(code[0] == 0xe8 &&
+				  s->entry + s->delta + 5 + (uint64_t)(int64_t)far ==
+					  b->t.sites[GO_FN_TYPEDMEMMOVE].entry);
+			for (unsigned int j = GO_FN_CNT; j < k; j++)
+				cr_expect_neq(b->t.sites[j].off, s->off);
+		}
+		go_bin_free(b);
+	}
+}
+
+Test(go_bin, a_call_by_its_target)
+{
+	/* nop; call +0; call -10 */
+	static const uint8_t code[] = {
+		0x90, 0xe8, 0, 0, 0, 0, 0xe8, 0xf6, 0xff, 0xff, 0xff, 0xe8
+	};
+
+	cr_expect_eq(go_site_call_x86(code, sizeof(code), 0x1000, 0x1006, 0), 1);
+	cr_expect_eq(go_site_call_x86(code, sizeof(code), 0x1000, 0x1001, 0), 6);
+	cr_expect_eq(go_site_call_x86(code, sizeof(code), 0x1000, 0x1006, 1), sizeof(code),
+		     "one only");
+	cr_expect_eq(go_site_call_x86(code, sizeof(code), 0x1000, 0x2000, 0), sizeof(code));
+	cr_expect_eq(go_site_call_x86(code, 5, 0x1000, 0x1006, 0), 5, "cut off");
+	cr_expect_eq(go_site_call_x86(code, 0, 0x1000, 0x1006, 0), 0);
 }
 
 Test(go_bin, sites_are_emulated)

@@ -104,6 +104,36 @@ Test(go_serve, the_same_item_twice_is_nobodys)
 	trace_done(&t);
 }
 
+Test(go_serve, an_item_followed_by_its_place_is_exact)
+{
+	struct trace t = two_handlers(30);
+
+	worker(&t);
+	go_puts_at(&t, 1, CH_A, 16, 3);
+	go_puts_at(&t, 2, CH_A, 8, 4);
+	go_takes_at(&t, 9, CH_A, 16, 5);
+	go_takes_at(&t, 9, CH_A, 8, 9);
+	assert_served(&t, 9, 7, "R");
+	assert_served(&t, 9, 12, "Q");
+	cr_expect(go_evidence(&t, 9, 7) & CC_EV_BIT(GO_ITEM));
+	trace_done(&t);
+}
+
+/* That something was taken out of the place was not seen: it must have been. */
+Test(go_serve, a_place_is_filled_again)
+{
+	struct trace t = two_handlers(30);
+
+	worker(&t);
+	go_puts_at(&t, 1, CH_A, 8, 3);
+	go_puts_at(&t, 2, CH_A, 8, 6);
+	go_takes_at(&t, 9, CH_A, 8, 7);
+	go_takes_at(&t, 9, CH_A, 8, 12); /* by whom it was put is not known */
+	assert_served(&t, 9, 9, "Q");
+	assert_served(&t, 9, 14, "-");
+	trace_done(&t);
+}
+
 Test(go_serve, a_signal_without_content_is_no_item)
 {
 	struct trace t = two_handlers(30);
