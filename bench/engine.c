@@ -303,13 +303,24 @@ static void bench(const char *name, void make(struct stream *, size_t), size_t c
 	free(s.seq);
 }
 
-int main(void)
+/* engine [NAME]: only the load of that name */
+int main(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		void (*make)(struct stream *, size_t);
+		size_t episodes;
+	} loads[] = {
+		{ "storm", storm, 2000000 },
+		{ "server mix", server_mix, 600000 },
+		{ "10k threads", crowd, 600000 },
+	};
+
 	/* freed memory stays with the process */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
-	bench("storm", storm, 2000000);
-	bench("server mix", server_mix, 600000);
-	bench("10k threads", crowd, 600000);
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
+		if (argc < 2 || !strcmp(argv[1], loads[i].name))
+			bench(loads[i].name, loads[i].make, loads[i].episodes);
 	return 0;
 }
