@@ -113,7 +113,7 @@ enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top, struct sn
 			      .max_rows = top ? top : UINT32_MAX,
 			      .max_pieces = UINT32_MAX,
 			      .lines = o->perfetto != NULL };
-	struct engine_opts eo = { 0 };
+	struct engine_opts eo = { .memory_bytes = o->memory };
 	struct filter *f = NULL;
 	struct cc_source *src;
 	struct engine *e;

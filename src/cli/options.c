@@ -79,7 +79,8 @@
 	X(str, go_version, NULL, 0, "V", C(GO_SMOKE), "the program was built by this version")     \
 	X(flag, force, false, 0, NULL, TRACING | C(GO_SMOKE),                                      \
 	  "probe Go functions also where a hit costs 10 us")                                       \
-	X(size, memory, 256ull << 20, 0, "BYTES", TRACING, "budget for history and analysis")      \
+	X(size, memory, 256ull << 20, 0, "BYTES", TRACING | C(ANALYZE) | C(EXPORT),                \
+	  "budget for history and analysis")                                                       \
 	X(size, ring_bytes, 0, 0, "BYTES", TRACING,                                                \
 	  "kernel ring buffer (4M; 16M for Go programs)")                                          \
 	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \

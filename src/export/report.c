@@ -54,6 +54,9 @@ static void put_head(const struct snapshot *s, FILE *out)
 	if (engine_lost(&s->stats))
 		fprintf(out, "lost        %s events, %s ms of waits in them\n",
 			count(engine_lost(&s->stats)).s, ms(s->stats.lost_ns).s);
+	if (s->stats.evicted)
+		fprintf(out, "forgotten   %s waits and requests: they did not fit into --memory\n",
+			count(s->stats.evicted).s);
 	if (s->stats.malformed || s->stats.unknown_kind)
 		fprintf(out, "skipped     %s malformed records, %s of unknown kind\n",
 			count(s->stats.malformed).s, count(s->stats.unknown_kind).s);
