@@ -312,13 +312,13 @@ static uint64_t goid_of(const struct eval_live *v, uint32_t tid, cc_ns at)
 	return tid && engine_task(v->e, tid, at, &t) ? t.goid : 0;
 }
 
-static size_t traced_edges(const struct eval_live *v, const struct cc_request *r,
-			   struct eval_edge *ret)
+static size_t traced_edges(const struct eval_live *v, const struct cc_piece *path,
+			   uint32_t piece_cnt, struct eval_edge *ret)
 {
 	size_t cnt = 0;
 
-	for (uint32_t i = 0; i < r->path_cnt && cnt < EVAL_EDGES_MAX; i++) {
-		const struct cc_piece *p = &r->path[i];
+	for (uint32_t i = 0; i < piece_cnt && cnt < EVAL_EDGES_MAX; i++) {
+		const struct cc_piece *p = &path[i];
 		uint64_t waker = goid_of(v, p->waker_tid, p->end);
 
 		if (p->depth == 0 && p->goid && waker && p->end - p->start >= EVAL_EDGE_MIN)
@@ -338,34 +338,37 @@ static const struct cc_request *request_of(const struct eval_live *v, struct cc_
 	return NULL;
 }
 
-static bool is_exact(const struct cc_request *r)
+static bool is_exact(const struct cc_request *r, const struct cc_piece *path)
 {
 	cc_ns sum = 0;
 
 	for (uint32_t i = 0; i < r->path_cnt; i++)
-		sum += r->path[i].depth ? 0 : r->path[i].end - r->path[i].start;
+		sum += path[i].depth ? 0 : path[i].end - path[i].start;
 	return sum == r->end - r->start;
 }
 
 void eval_live_paths(struct eval_live *v, struct eval_path_result *ret)
 {
 	struct eval_edge want[EVAL_EDGES_MAX], got[EVAL_EDGES_MAX];
+	struct path_buf buf = { 0 };
 	double sum = 0;
 
 	*ret = (struct eval_path_result){ 0 };
 	for (size_t i = 0; i < v->visit_cnt; i++) {
 		const struct visit *s = &v->visits[i];
 		const struct cc_request *r = s->id.kind ? request_of(v, s->id) : NULL;
+		const struct cc_piece *path = r && r->path_ok ? request_path(r, &buf) : NULL;
 		size_t want_cnt;
 
-		if (!r || !r->path_ok)
+		if (!path)
 			continue;
 		want_cnt = eval_true_edges(v->log, v->idx + s->first, s->cnt, want);
 		if (!want_cnt)
 			continue;
-		sum += eval_jaccard(want, want_cnt, got, traced_edges(v, r, got));
+		sum += eval_jaccard(want, want_cnt, got, traced_edges(v, path, r->path_cnt, got));
 		ret->requests++;
-		ret->inexact += !is_exact(r);
+		ret->inexact += !is_exact(r, path);
 	}
+	path_buf_done(&buf);
 	ret->jaccard = ret->requests ? sum / (double)ret->requests : 0;
 }

@@ -13,6 +13,7 @@ struct matrix {
 	struct mem mem;
 	struct map index; /* hash of victim, culprit, class -> 1 + row; rows decide */
 	VEC(struct snap_blame) rows;
+	struct path_buf path;
 };
 
 static cc_str culprit_request(const struct agg_names *n, const struct cc_piece *p)
@@ -34,10 +35,10 @@ static cc_str other_process(const struct agg_names *n, const struct cc_request *
 static cc_str culprit_of(const struct agg_names *n, const struct cc_request *r,
 			 const struct leaf_iter *it)
 {
-	const struct cc_piece *leaf = &r->path[it->leaf];
+	const struct cc_piece *leaf = &it->path[it->leaf];
 
 	for (uint32_t d = CC_MIN(leaf->depth, CC_LEAF_DEPTH - 1u) + 1; d-- > 0;) {
-		cc_str who = culprit_request(n, &r->path[it->at[d]]);
+		cc_str who = culprit_request(n, &it->path[it->at[d]]);
 
 		if (who)
 			return who;
@@ -86,23 +87,24 @@ static int by_total(const void *pa, const void *pb)
 
 static int add_request(struct matrix *m, const struct cc_request *r)
 {
+	const struct cc_piece *path = r->path_ok ? request_path(r, &m->path) : NULL;
 	struct leaf_iter it;
 	cc_str victim = 0;
 
-	if (!r->path_ok)
-		return 0;
-	for (leaf_iter_init(&it, r->path, r->path_cnt); leaf_iter_next(&it);) {
+	if (!path)
+		return r->path_ok ? -ENOMEM : 0;
+	for (leaf_iter_init(&it, path, r->path_cnt); leaf_iter_next(&it);) {
 		cc_str culprit = culprit_of(m->n, r, &it);
 
 		if (!culprit)
 			continue;
 		if (!victim)
 			victim = m->n->kind(m->n->ctx, r->id);
-		struct snap_blame *row = row_of(m, victim, culprit, r->path[it.top].cls);
+		struct snap_blame *row = row_of(m, victim, culprit, path[it.top].cls);
 
 		if (!row)
 			return -ENOMEM;
-		row->total_ns += piece_ns(&r->path[it.leaf]) * request_weight(r);
+		row->total_ns += piece_ns(&path[it.leaf]) * request_weight(r);
 	}
 	return 0;
 }
@@ -116,6 +118,7 @@ int agg_blame(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,
 	for (size_t i = 0; i < cnt && !err; i++)
 		err = add_request(&m, r[i]);
 	map_done(&m.mem, &m.index);
+	path_buf_done(&m.path);
 	if (err) {
 		vec_done(&m.mem, &m.rows);
 		return err;

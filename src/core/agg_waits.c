@@ -47,6 +47,7 @@ struct table {
 	VEC(struct row) rows;
 	VEC(struct sum) sums;
 	VEC(struct told) told;
+	struct path_buf path;
 };
 
 static cc_str column(const struct agg_names *n, unsigned int col, const struct cc_piece *p)
@@ -151,20 +152,21 @@ static void prove(struct table *t)
 
 static int add_pieces(struct table *t, const struct cc_request *r)
 {
+	const struct cc_piece *path = r->path_ok ? request_path(r, &t->path) : NULL;
 	struct leaf_iter it;
 	int err = 0;
 
-	if (!r->path_ok)
-		return 0;
+	if (!path)
+		return r->path_ok ? -ENOMEM : 0;
 	if (!t->o->root_causes) {
 		for (uint32_t i = 0; i < r->path_cnt && !err; i++) {
-			if (r->path[i].depth == 0)
-				err = add(t, r, &r->path[i], piece_ns(&r->path[i]));
+			if (path[i].depth == 0)
+				err = add(t, r, &path[i], piece_ns(&path[i]));
 		}
 		return err;
 	}
-	for (leaf_iter_init(&it, r->path, r->path_cnt); !err && leaf_iter_next(&it);)
-		err = add(t, r, &r->path[it.known], piece_ns(&r->path[it.leaf]));
+	for (leaf_iter_init(&it, path, r->path_cnt); !err && leaf_iter_next(&it);)
+		err = add(t, r, &path[it.known], piece_ns(&path[it.leaf]));
 	return err;
 }
 
@@ -259,5 +261,6 @@ int agg_waits(const struct cc_request *const *r, size_t cnt, const struct agg_wa
 	vec_done(&t.mem, &t.rows);
 	vec_done(&t.mem, &t.sums);
 	vec_done(&t.mem, &t.told);
+	path_buf_done(&t.path);
 	return err;
 }

@@ -109,30 +109,38 @@ struct agg_range agg_typical(const struct agg_sorted *s)
 				   at_rank(s, rank_of(s->weight, 600)) + 1 };
 }
 
+/* ns by class of depth 0. Returns how many requests they are of. */
+static uint64_t sum_classes(const struct agg_sorted *s, struct agg_range range,
+			    cc_ns ret[WAIT_CLASS_CNT])
+{
+	uint64_t cnt = 0;
+
+	memset(ret, 0, WAIT_CLASS_CNT * sizeof(*ret));
+	for (size_t i = range.from; i < range.to; i++) {
+		struct cc_found buf;
+		const struct cc_found *f = request_found(s->r[i], &buf);
+
+		for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++)
+			ret[c] += f->class_ns[c] * request_weight(s->r[i]);
+		cnt += request_weight(s->r[i]);
+	}
+	return cnt;
+}
+
 void agg_mix(const struct agg_sorted *s, struct agg_range range, cc_ns ret[9])
 {
 	static const char groups[] = WAIT_GROUPS;
 
+	cc_ns sum[WAIT_CLASS_CNT];
+
+	sum_classes(s, range, sum);
 	memset(ret, 0, 9 * sizeof(*ret));
 	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
 		const char *g = strchr(groups, wait_class_letter(c));
 
-		for (size_t i = range.from; g && *g && i < range.to; i++)
-			ret[g - groups] +=
-				request_found(s->r[i])->class_ns[c] * request_weight(s->r[i]);
+		if (g && *g)
+			ret[g - groups] += sum[c];
 	}
-}
-
-static cc_ns mean_class_ns(const struct agg_sorted *s, struct agg_range range, unsigned int cls)
-{
-	cc_ns sum = 0;
-	uint64_t cnt = 0;
-
-	for (size_t i = range.from; i < range.to; i++) {
-		sum += request_found(s->r[i])->class_ns[cls] * request_weight(s->r[i]);
-		cnt += request_weight(s->r[i]);
-	}
-	return cnt ? sum / cnt : 0;
 }
 
 static int by_difference(const void *pa, const void *pb)
@@ -148,14 +156,16 @@ static int by_difference(const void *pa, const void *pb)
 
 uint32_t agg_slow_typical(const struct agg_sorted *s, struct snap_slow_typical *ret)
 {
-	struct agg_range slow = agg_slow(s), typical = agg_typical(s);
+	cc_ns slow[WAIT_CLASS_CNT], typical[WAIT_CLASS_CNT];
+	uint64_t slow_cnt = sum_classes(s, agg_slow(s), slow);
+	uint64_t typical_cnt = sum_classes(s, agg_typical(s), typical);
 	uint32_t cnt = 0;
 
 	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
 		struct snap_slow_typical row = {
 			.cls = (uint8_t)c,
-			.slow_ns = mean_class_ns(s, slow, c),
-			.typical_ns = mean_class_ns(s, typical, c),
+			.slow_ns = slow_cnt ? slow[c] / slow_cnt : 0,
+			.typical_ns = typical_cnt ? typical[c] / typical_cnt : 0,
 		};
 
 		if (row.slow_ns || row.typical_ns)

@@ -264,13 +264,6 @@ static uint8_t path_confidence(const struct cc_request *r)
 	return (uint8_t)(sum / total);
 }
 
-const struct cc_found *request_found(const struct cc_request *r)
-{
-	static const struct cc_found nothing;
-
-	return r->found ? r->found : &nothing;
-}
-
 void request_digest(struct cc_request *r, struct cc_found *f)
 {
 	cc_ns latency = r->end > r->start ? r->end - r->start : 0;

@@ -54,6 +54,7 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->due);
 	vec_done(&e->mem, &e->rows);
 	vec_done(&e->mem, &e->scratch);
+	vec_done(&e->mem, &e->pack);
 	vec_done(&e->mem, &e->segs);
 	vec_done(&e->mem, &e->old_holds);
 	free(e->buf);

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "go_feed.h"
 #include "names.h"
+#include "path_pack.h"
 #include "request.h"
 #include "resource.h"
 #include "task.h"
@@ -81,6 +82,7 @@ struct engine {
 	VEC(struct lat_row) rows;              /* scratch of select.c */
 	VEC(const struct cc_request *) sorted; /* shown and going on: by end, then id */
 	struct piece_vec scratch;              /* of one path at a time */
+	struct pack_buf pack;                  /* the same, packed */
 	struct seg_vec segs;                   /* of the requests being worked out */
 	VEC(struct held) old_holds;            /* of one request at a time */
 	size_t evict_at;                       /* memory in use at which to evict next */

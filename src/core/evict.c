@@ -79,21 +79,31 @@ static cc_ns oldest_request(const struct engine *e)
 
 #define RESOURCES_MANY 65536u /* from here on those that nothing is about are looked for */
 
+/* False: no memory. */
+static bool mark_resources(struct engine *e, const struct cc_request *r, struct path_buf *buf)
+{
+	const struct cc_piece *path = request_path(r, buf);
+
+	for (uint32_t i = 0; path && i < r->path_cnt; i++)
+		resources_mark(&e->res, path[i].resource);
+	return path != NULL;
+}
+
 /* Pieces tell resources by number: what is shown keeps its own. What a slow wait taught about one
  * goes with it, and is learned again. */
 static void drop_resources(struct engine *e)
 {
 	struct requests *rs = &e->reqs;
+	struct path_buf buf = { 0 };
+	bool marked = true;
 
 	if (e->res.v.cnt - e->res.free.cnt < RESOURCES_MANY)
 		return;
-	for (uint32_t i = 0; i < rs->v.cnt; i++) {
-		const struct cc_request *r = rs->v.p[i] ? &rs->v.p[i]->pub : NULL;
-
-		for (uint32_t k = 0; r && k < r->path_cnt; k++)
-			resources_mark(&e->res, r->path[k].resource);
-	}
-	resources_sweep(&e->res);
+	for (uint32_t i = 0; i < rs->v.cnt && marked; i++)
+		marked = !rs->v.p[i] || mark_resources(e, &rs->v.p[i]->pub, &buf);
+	path_buf_done(&buf);
+	if (marked)
+		resources_sweep(&e->res);
 }
 
 /* What paths are worked out from. */

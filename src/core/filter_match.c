@@ -78,8 +78,7 @@ static bool match_id(const struct term *t, const struct filter_subject *s)
 /* The wait of a request without a path is not known: no term about it matches. */
 static bool match_wait(const struct term *t, const struct cc_request *r)
 {
-	unsigned int cls =
-		t->key == FK_ROOT ? request_found(r)->root.cls : request_found(r)->dominant.cls;
+	unsigned int cls = t->key == FK_ROOT ? request_root(r)->cls : request_dominant(r)->cls;
 
 	return r->path_ok && cls < WAIT_CLASS_CNT && (t->lo >> cls & 1) == (t->op != OP_NE);
 }
@@ -100,8 +99,10 @@ static bool match_num(const struct term *t, const struct cc_request *r)
 		return r->path_ok && in_range(t, r->unexplained_ns);
 	}
 	unsigned int cls = (unsigned int)t->key - KEY_CLASS_BASE;
+	struct cc_found buf;
 
-	return r->path_ok && cls < WAIT_CLASS_CNT && in_range(t, request_found(r)->class_ns[cls]);
+	return r->path_ok && cls < WAIT_CLASS_CNT &&
+	       in_range(t, request_found(r, &buf)->class_ns[cls]);
 }
 
 static bool match_term(const struct term *t, const struct filter_subject *s)

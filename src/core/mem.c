@@ -57,6 +57,15 @@ void *mem_alloc(struct mem *m, size_t size)
 	return p;
 }
 
+void *mem_get(struct mem *m, size_t size)
+{
+	void *p = malloc(size);
+
+	if (p)
+		m->used += size;
+	return p;
+}
+
 void mem_free(struct mem *m, void *p, size_t size)
 {
 	if (p)

@@ -25,6 +25,7 @@ void mem_shrink(struct mem *m, void *slot, uint32_t *cap, size_t keep, size_t si
 
 /* calloc and free that are counted. */
 void *mem_alloc(struct mem *m, size_t size);
+void *mem_get(struct mem *m, size_t size); /* the same, not zeroed */
 void mem_free(struct mem *m, void *p, size_t size);
 
 /* Objects of one size, cut from blocks that stay until slab_done(): for what comes and goes all the

@@ -133,34 +133,20 @@ static int walk_end(struct walk *w, cc_ns start, cc_ns end)
 	return 0;
 }
 
-/* A path as it is kept: what it adds up to, then its pieces, in one block. */
-struct kept_path {
-	struct cc_found found;
-	struct cc_piece piece[];
-};
-
 void path_drop(struct mem *mem, struct cc_request *p)
 {
-	struct kept_path *k = (struct kept_path *)p->found;
-
-	mem_free(mem, k, sizeof(*k) + p->path_cnt * sizeof(*p->path));
-	p->found = NULL;
-	p->path = NULL;
+	path_unkeep(mem, p->kept);
+	p->kept = NULL;
 	p->path_cnt = 0;
 	p->path_ok = false;
 }
 
 static int keep_path(struct engine *e, struct cc_request *p, const struct piece_vec *v)
 {
-	struct kept_path *k;
+	struct cc_found found;
 
 	path_drop(&e->mem, p);
-	k = mem_alloc(&e->mem, sizeof(*k) + v->cnt * sizeof(*v->p));
-	if (!k)
-		return -ENOMEM;
-	if (v->cnt)
-		memcpy(k->piece, v->p, v->cnt * sizeof(*v->p));
-	p->path = k->piece;
+	p->path = v->p;
 	p->path_cnt = v->cnt;
 	p->path_ok = true;
 	p->lost_inside = false;
@@ -168,8 +154,14 @@ static int keep_path(struct engine *e, struct cc_request *p, const struct piece_
 		p->lost_inside |= (v->p[i].evidence & CC_EV_BIT(LOST)) != 0;
 	for (uint32_t i = 0; i < e->losses.cnt; i++)
 		p->lost_inside |= e->losses.p[i].from < p->end && e->losses.p[i].to > p->start;
-	request_digest(p, &k->found);
-	return 0;
+	request_digest(p, &found);
+	p->path = NULL;
+	p->found = NULL;
+	p->kept = path_pack(&e->mem, &e->pack, v->p, v->cnt, p->start, &found);
+	if (p->kept)
+		return 0;
+	path_drop(&e->mem, p);
+	return -ENOMEM;
 }
 
 /* ---- what is walked ----------------------------------------------------------------------- */

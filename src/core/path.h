@@ -152,13 +152,13 @@ enum cc_req_state { CC_RQS_DONE, CC_RQS_IN_FLIGHT, CC_RQS_RESUMED };
 
 /* Dominant wait: the largest sum of pieces of one (class, site, resource). */
 struct cc_dominant {
-	uint8_t cls;
 	cc_ns ns;
+	cc_ns culprit_ns; /* of ns: that culprit's part */
+	uint64_t ustack, kstack;
 	uint32_t piece; /* index in path[]: the longest piece of its largest culprit, who speaks for
 			   it */
-	cc_ns culprit_ns; /* of ns: that culprit's part */
 	uint32_t resource;
-	uint64_t ustack, kstack;
+	uint8_t cls;
 };
 
 /* What a path adds up to. */
@@ -191,14 +191,16 @@ struct cc_request {
 	uint32_t weight; /* requests that it stands for among those with a path: 1, or more when
 			  * most had none worked out; 0: it is one of these */
 	uint32_t path_cnt;
-	struct cc_piece *path; /* pre-order */
-	bool path_ok;          /* a path was computed (false: sampled out or too old) */
-	bool lost_inside;      /* records were lost within [start, end) */
+	/* pre-order, read with request_path(): NULL when the engine keeps it, packed */
+	struct cc_piece *path;
+	struct kept_path *kept;
+	bool path_ok;     /* a path was computed (false: sampled out or too old) */
+	bool lost_inside; /* records were lost within [start, end) */
 	/* from the path, by request_digest() */
 	uint8_t confidence;
 	cc_ns path_sum_ns;                  /* of depth 0; == end - start */
 	cc_ns unexplained_ns, ambiguous_ns; /* over the deepest partition */
-	const struct cc_found *found;       /* NULL: no path; see request_found() */
+	const struct cc_found *found;       /* read with request_found(): NULL when packed */
 };
 
 /* How many requests it stands for, at least 1. */
@@ -207,7 +209,19 @@ static inline uint32_t request_weight(const struct cc_request *r)
 	return r->weight ? r->weight : 1;
 }
 
-/* What its path adds up to; all zero without one. */
-const struct cc_found *request_found(const struct cc_request *r);
+/* Room for a path at a time; all zero is an empty one. */
+struct path_buf {
+	struct cc_piece *p;
+	uint32_t cap;
+};
+void path_buf_done(struct path_buf *buf);
+
+/* Its path_cnt pieces, in @buf or where they are; NULL: no memory. */
+const struct cc_piece *request_path(const struct cc_request *r, struct path_buf *buf);
+
+/* What its path adds up to, in @buf or where it is; all zero without a path. */
+const struct cc_found *request_found(const struct cc_request *r, struct cc_found *buf);
+const struct cc_dominant *request_dominant(const struct cc_request *r);
+const struct cc_dominant *request_root(const struct cc_request *r);
 
 #endif

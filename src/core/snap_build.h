@@ -25,6 +25,7 @@ struct snap_build {
 	VEC(const struct cc_request *) flight; /* in flight, what the filter takes */
 	struct agg_sorted sorted;              /* of done */
 	VEC(struct snap_piece) pieces;
+	struct path_buf path; /* of one request at a time */
 };
 
 /* Requests of the window into done, match, flight, sorted; percentiles and shares into s. */
@@ -45,8 +46,9 @@ CC_NODISCARD int snap_lines(struct snap_build *b);
 /* outside[]. */
 CC_NODISCARD int snap_outside(struct snap_build *b);
 
-/* Dominant and root with places by name: callers of one function are one place. */
-void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_dominant *dominant,
-		    struct cc_dominant *root);
+/* Dominant and root, with places by name, of @r whose pieces are @path: callers of one function are
+ * one place. */
+void snap_dominants(struct labels *n, const struct cc_request *r, const struct cc_piece *path,
+		    struct cc_dominant *dominant, struct cc_dominant *root);
 
 #endif

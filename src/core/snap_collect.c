@@ -14,10 +14,10 @@ static uint64_t site_number(void *ctx, const struct cc_piece *p)
 	return labels_site(ctx, piece_site(p));
 }
 
-void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_dominant *dominant,
-		    struct cc_dominant *root)
+void snap_dominants(struct labels *n, const struct cc_request *r, const struct cc_piece *path,
+		    struct cc_dominant *dominant, struct cc_dominant *root)
 {
-	digest_dominant(r->path, r->path_ok ? r->path_cnt : 0, site_number, n, dominant, root);
+	digest_dominant(path, r->path_ok ? r->path_cnt : 0, site_number, n, dominant, root);
 }
 
 /* ---- what the filter may ask ---- */
@@ -25,7 +25,7 @@ void snap_dominants(struct labels *n, const struct cc_request *r, struct cc_domi
 static cc_str subject_str(struct labels *n, const struct cc_request *r, enum filter_key key)
 {
 	const struct cc_piece *p =
-		r->path_ok && r->path_cnt ? &r->path[request_found(r)->dominant.piece] : NULL;
+		r->path_ok && r->path_cnt ? &r->path[request_dominant(r)->piece] : NULL;
 
 	switch (key) {
 	case FK_SITE:
@@ -66,17 +66,22 @@ static bool subject_text(void *ctx, const struct cc_request *r, enum filter_key 
 	}
 }
 
-static bool wanted(struct snap_build *b, const struct cc_request *r)
+/* Returns 1 or 0, or -ENOMEM. */
+static int wanted(struct snap_build *b, const struct cc_request *r)
 {
 	if (b->q->only.kind != CC_REQID_NONE && !request_is(r, b->q->only))
-		return false;
+		return 0;
 	if (!b->q->filter)
-		return true;
+		return 1;
+	const struct cc_piece *path = request_path(r, &b->path);
 	struct cc_request seen = *r; /* as the rows show it: with places by name */
-	struct cc_found found = *request_found(r);
+	struct cc_found buf, found = *request_found(r, &buf);
 
+	if (!path)
+		return -ENOMEM;
+	seen.path = (struct cc_piece *)path;
 	seen.found = &found;
-	snap_dominants(&b->labels, r, &found.dominant, &found.root);
+	snap_dominants(&b->labels, r, path, &found.dominant, &found.root);
 	struct filter_subject subject = {
 		.r = &seen,
 		.wall_off_ns = b->s->realtime_off_ns + b->q->tz_off_s * (int64_t)CC_S(1),
@@ -94,8 +99,10 @@ static int take_in_flight(struct snap_build *b, const struct cc_request *r)
 	if (r->start >= b->hi && b->q->view_ns)
 		return 0; /* began after what is looked at */
 	b->s->in_flight_cnt++;
-	if (!wanted(b, r))
-		return 0;
+	int want = wanted(b, r);
+
+	if (want <= 0)
+		return want;
 	if (vec_reserve(&b->labels.mem, &b->flight, b->flight.cnt + 1))
 		return -ENOMEM;
 	b->flight.p[b->flight.cnt++] = r;
@@ -110,8 +117,10 @@ static int take_done(struct snap_build *b, const struct cc_request *r)
 	    vec_reserve(mem, &b->match, b->match.cnt + 1))
 		return -ENOMEM;
 	b->done.p[b->done.cnt++] = r;
-	if (!wanted(b, r))
-		return 0;
+	int want = wanted(b, r);
+
+	if (want <= 0)
+		return want;
 	b->match.p[b->match.cnt++] = r;
 	b->s->match_cnt += request_weight(r);
 	return 0;

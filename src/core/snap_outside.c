@@ -68,9 +68,11 @@ int snap_outside(struct snap_build *b)
 
 	for (uint32_t i = 0; i < b->done.cnt && !err; i++) {
 		const struct cc_request *r = b->done.p[i];
+		const struct cc_piece *path = request_path(r, &b->path);
 
+		err = path ? 0 : -ENOMEM;
 		for (uint32_t k = 0; r->path_ok && k < r->path_cnt && !err; k++) {
-			const struct cc_piece *p = &r->path[k];
+			const struct cc_piece *p = &path[k];
 
 			if (!p->depth && p->cls == WAIT_RUNQ && p->occupant_tid &&
 			    p->occupant_tgid != p->tgid && !is_target(b, p->occupant_tgid))

@@ -17,9 +17,7 @@ struct port_state {
 
 static uint32_t pair_of(const struct cc_request *r)
 {
-	const struct cc_found *f = request_found(r);
-
-	return 1 + ((uint32_t)f->dominant.cls << 8 | f->root.cls);
+	return 1 + ((uint32_t)request_dominant(r)->cls << 8 | request_root(r)->cls);
 }
 
 static bool is_slow(const struct snap_port *p, uint32_t rank)

@@ -29,6 +29,8 @@ uint64_t snap_group_share(const cc_ns class_ns[WAIT_CLASS_CNT], char group, cc_n
 
 static uint64_t sort_key(const struct cc_request *r, enum snap_sort sort)
 {
+	struct cc_found buf;
+
 	switch (sort) {
 	case SORT_LATENCY:
 		break;
@@ -39,11 +41,11 @@ static uint64_t sort_key(const struct cc_request *r, enum snap_sort sort)
 	case SORT_UNEXPLAINED:
 		return r->unexplained_ns;
 	case SORT_DOMINANT:
-		return request_found(r)->dominant.ns;
+		return request_dominant(r)->ns;
 	case SORT_CPU:
-		return snap_group_share(request_found(r)->class_ns, 'C', request_latency(r));
+		return snap_group_share(request_found(r, &buf)->class_ns, 'C', request_latency(r));
 	case SORT_RUNQ:
-		return snap_group_share(request_found(r)->class_ns, 'R', request_latency(r));
+		return snap_group_share(request_found(r, &buf)->class_ns, 'R', request_latency(r));
 	}
 	return request_latency(r);
 }
@@ -166,7 +168,8 @@ static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
 	return s;
 }
 
-static int add_pieces(struct snap_build *b, const struct cc_request *r, struct snap_request *row)
+static int add_pieces(struct snap_build *b, const struct cc_request *r, const struct cc_piece *path,
+		      struct snap_request *row)
 {
 	uint32_t max = b->q->max_pieces ? b->q->max_pieces : SNAP_PIECES;
 
@@ -179,18 +182,18 @@ static int add_pieces(struct snap_build *b, const struct cc_request *r, struct s
 	row->first_piece = b->pieces.cnt;
 	row->piece_cnt = r->path_cnt;
 	for (uint32_t i = 0; i < r->path_cnt; i++)
-		b->pieces.p[b->pieces.cnt++] = show_piece(&b->labels, &r->path[i]);
+		b->pieces.p[b->pieces.cnt++] = show_piece(&b->labels, &path[i]);
 	return 0;
 }
 
 /* Whom the dominant wait names. */
-static void show_people(struct labels *n, const struct cc_request *r, const struct cc_dominant *d,
-			struct snap_request *row)
+static void show_people(struct labels *n, const struct cc_request *r, const struct cc_piece *path,
+			const struct cc_dominant *d, struct snap_request *row)
 {
 	row->waker_text = row->holder_text = strpool_add(&n->pool, "-", 1);
 	if (!r->path_ok || !r->path_cnt)
 		return;
-	const struct cc_piece *p = &r->path[d->piece];
+	const struct cc_piece *p = &path[d->piece];
 	cc_str waker = labels_waker(n, p), holder = labels_holder(n, p);
 
 	row->waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end);
@@ -210,9 +213,13 @@ static cc_str show_addr(struct labels *n, const struct cc_addr *a)
 static int show_request(struct snap_build *b, const struct cc_request *r, struct snap_request *row)
 {
 	struct labels *n = &b->labels;
+	const struct cc_piece *path = request_path(r, &b->path);
 	struct cc_dominant dominant, root;
+	struct cc_found found;
 
-	snap_dominants(n, r, &dominant, &root);
+	if (!path)
+		return -ENOMEM;
+	snap_dominants(n, r, path, &dominant, &root);
 	*row = (struct snap_request){
 		.id = r->id,
 		.id_text = labels_reqid(n, r->id),
@@ -234,9 +241,9 @@ static int show_request(struct snap_build *b, const struct cc_request *r, struct
 		.dominant = show_dominant(n, r, &dominant),
 		.root = show_dominant(n, r, &root),
 	};
-	memcpy(row->class_ns, request_found(r)->class_ns, sizeof(row->class_ns));
-	show_people(n, r, &dominant, row);
-	return r->path_ok ? add_pieces(b, r, row) : 0;
+	memcpy(row->class_ns, request_found(r, &found)->class_ns, sizeof(row->class_ns));
+	show_people(n, r, path, &dominant, row);
+	return r->path_ok ? add_pieces(b, r, path, row) : 0;
 }
 
 int snap_rows(struct snap_build *b)

@@ -194,12 +194,12 @@ static int slow_detail(struct snap_build *b, unsigned int cls, struct verdict_sl
 	free(rows);
 	for (size_t i = slow.from; i < slow.to; i++) {
 		const struct cc_request *r = b->sorted.r[i];
-		const struct cc_found *f = request_found(r);
+		const struct cc_dominant *first = request_dominant(r), *root = request_root(r);
 
-		if (!r->path_ok || f->dominant.cls != cls || f->root.cls >= WAIT_CLASS_CNT)
+		if (!r->path_ok || first->cls != cls || root->cls >= WAIT_CLASS_CNT)
 			continue;
-		roots[f->root.cls] += f->dominant.ns;
-		all += f->dominant.ns;
+		roots[root->cls] += first->ns;
+		all += first->ns;
 	}
 	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
 		if (roots[c] > all / 2)
@@ -291,6 +291,7 @@ int snapshot_build(const struct engine *e, const struct cc_query *q, struct snap
 	vec_done(&b.labels.mem, &b.match);
 	vec_done(&b.labels.mem, &b.flight);
 	vec_done(&b.labels.mem, &b.pieces);
+	path_buf_done(&b.path);
 	agg_sorted_done(&b.sorted);
 	labels_done(&b.labels);
 	if (err) {

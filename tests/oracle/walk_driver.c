@@ -57,13 +57,15 @@ static void print_requests(const struct engine *e)
 					     [CC_RQS_RESUMED] = "resumed" };
 	size_t cnt;
 	const struct cc_request *const *r = engine_requests(e, &cnt);
+	struct path_buf buf = { 0 };
 	char id[64];
 
 	for (size_t i = 0; i < cnt; i++) {
 		printf("R %s %" PRIu64 " %" PRIu64 " %s\n", id_text(r[i]->id, id), r[i]->start,
 		       r[i]->end, state[r[i]->state]);
-		print_pieces(r[i]->path, r[i]->path_cnt);
+		print_pieces(request_path(r[i], &buf), r[i]->path_cnt);
 	}
+	path_buf_done(&buf);
 }
 
 static int answer(struct engine *e, const struct query *q)

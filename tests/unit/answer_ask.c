@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "answer_trace.h"
+#include "paths.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -144,8 +145,8 @@ void assert_path_keep(struct trace *t, int id, const char *want)
 	const struct cc_request *r = find_request(t, id);
 
 	cr_assert(r->path_ok);
-	assert_pieces(r->path, r->path_cnt, want);
-	check_partition(r->path, r->path_cnt, r->start, r->end);
+	assert_pieces(path_of(r), r->path_cnt, want);
+	check_partition(path_of(r), r->path_cnt, r->start, r->end);
 	cr_assert_eq(r->path_sum_ns, r->end - r->start);
 }
 
@@ -158,10 +159,11 @@ void assert_path(struct trace *t, int id, const char *want)
 const struct cc_piece *trace_piece(struct trace *t, int id, enum wait_class cls)
 {
 	const struct cc_request *r = find_request(t, id);
+	const struct cc_piece *path = path_of(r);
 
 	for (uint32_t i = 0; i < r->path_cnt; i++)
-		if (r->path[i].cls == cls)
-			return &r->path[i];
+		if (path[i].cls == cls)
+			return &path[i];
 	cr_assert(false, "no piece of class %s", wait_class_json(cls));
 	return NULL;
 }

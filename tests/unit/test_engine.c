@@ -8,6 +8,7 @@
 
 #include "decode.h"
 #include "engine.h"
+#include "paths.h"
 
 enum { TGID = 100, LOOP = 100, WORKER = 101, NR_FUTEX = 202, NR_EPOLL = 232 };
 
@@ -110,11 +111,12 @@ static const struct cc_request *find(const struct engine *e, uint32_t ordinal)
 
 static cc_ns sum(const struct cc_request *r)
 {
+	const struct cc_piece *path = path_of(r);
 	cc_ns ns = 0;
 
 	for (uint32_t i = 0; i < r->path_cnt; i++)
-		if (!r->path[i].depth)
-			ns += r->path[i].end - r->path[i].start;
+		if (!path[i].depth)
+			ns += path[i].end - path[i].start;
 	return ns;
 }
 
@@ -253,10 +255,10 @@ Test(engine, what_is_told_late_changes_what_leaned_on_it)
 	b = find(once, 1);
 	cr_assert(a && b);
 	cr_assert_eq(a->path_cnt, b->path_cnt);
-	cr_expect_eq(memcmp(a->path, b->path, a->path_cnt * sizeof(*a->path)), 0);
+	cr_expect_eq(memcmp(path_of(a), path_of(b), a->path_cnt * sizeof(*path_of(a))), 0);
 	for (uint32_t i = 0; i < a->path_cnt; i++)
-		if (a->path[i].tid == WORKER)
-			cr_expect_eq(a->path[i].for_request.id, 0xdef);
+		if (path_of(a)[i].tid == WORKER)
+			cr_expect_eq(path_of(a)[i].for_request.id, 0xdef);
 	cr_expect_eq(engine_stats(live)->late, 0);
 	engine_free(live);
 	engine_free(once);

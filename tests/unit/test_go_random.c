@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "paths.h"
 
 #define PID 100u
 #define THREADS 4
@@ -248,14 +249,16 @@ Test(go_random, every_path_sums_up, .timeout = 60)
 		cr_assert_eq(engine_finish(w.e), 0);
 		r = engine_requests(w.e, &cnt);
 		for (size_t i = 0; i < cnt; i++) {
+			const struct cc_piece *path = path_of(r[i]);
+
 			if (!r[i]->path_ok || !r[i]->path_cnt)
 				continue;
 			requests++;
 			pieces += r[i]->path_cnt;
-			check(r[i]->path, r[i]->path_cnt, 0, 0, r[i]->start, r[i]->end);
+			check(path, r[i]->path_cnt, 0, 0, r[i]->start, r[i]->end);
 			cr_assert_eq(r[i]->path_sum_ns, r[i]->end - r[i]->start);
 			for (uint32_t k = 0; k < r[i]->path_cnt; k++)
-				of_goroutines += r[i]->path[k].goid != 0;
+				of_goroutines += path[k].goid != 0;
 		}
 		engine_free(w.e);
 	}

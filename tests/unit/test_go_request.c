@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "go_trace.h"
+#include "paths.h"
 
 TestSuite(go_request, .timeout = 20);
 
@@ -53,13 +54,13 @@ Test(go_request, a_handlers_life)
 		cr_expect_eq(r->state, CC_RQS_DONE);
 		cr_assert(r->path_ok);
 		cr_assert_eq(r->path_cnt, 6);
-		cr_expect_eq(r->path[0].cls, WAIT_RUNQ);
-		cr_expect_eq(r->path[1].cls, WAIT_CPU);
-		cr_expect_eq(r->path[2].cls, WAIT_CHAN);
-		cr_expect_eq(r->path[2].end - r->path[2].start, 4 * UNIT);
-		cr_expect_eq(r->path[3].depth, 1);
-		cr_expect_eq(r->path[3].goid, 9);
-		cr_expect_eq(r->path[4].cls, WAIT_RUNQ);
+		cr_expect_eq(path_of(r)[0].cls, WAIT_RUNQ);
+		cr_expect_eq(path_of(r)[1].cls, WAIT_CPU);
+		cr_expect_eq(path_of(r)[2].cls, WAIT_CHAN);
+		cr_expect_eq(path_of(r)[2].end - path_of(r)[2].start, 4 * UNIT);
+		cr_expect_eq(path_of(r)[3].depth, 1);
+		cr_expect_eq(path_of(r)[3].goid, 9);
+		cr_expect_eq(path_of(r)[4].cls, WAIT_RUNQ);
 		/* its children work for it */
 		cr_assert(
 			engine_go_served(trace_engine(&t), TGID, 6, AT(14), ENGINE_SERVE_FULL, &s));
@@ -99,7 +100,7 @@ Test(go_request, one_that_goes_on)
 	cr_assert(r);
 	cr_expect_eq(r->state, CC_RQS_IN_FLIGHT);
 	cr_assert(r->path_ok);
-	cr_expect_eq(r->path[r->path_cnt - 1].cls, WAIT_SELECT);
-	cr_expect(r->path[r->path_cnt - 1].flags & CC_PC_OPEN);
+	cr_expect_eq(path_of(r)[r->path_cnt - 1].cls, WAIT_SELECT);
+	cr_expect(path_of(r)[r->path_cnt - 1].flags & CC_PC_OPEN);
 	trace_done(&t);
 }

@@ -11,6 +11,7 @@
 
 #include "engine.h"
 #include "import.h"
+#include "paths.h"
 #include "trace.h"
 
 TestSuite(import, .timeout = 60);
@@ -83,15 +84,15 @@ static const struct cc_request *only_request(const struct engine *e)
 /* "class ns, ..." of depth 0 */
 static void path_text(const struct cc_request *r, char *buf, size_t cap)
 {
+	const struct cc_piece *path = path_of(r);
 	size_t len = 0;
 
 	buf[0] = '\0';
 	for (uint32_t i = 0; i < r->path_cnt; i++)
-		if (r->path[i].depth == 0)
-			len += (size_t)snprintf(
-				buf + len, cap - len, "%s%s %llu", len ? ", " : "",
-				wait_class_name(r->path[i].cls),
-				(unsigned long long)(r->path[i].end - r->path[i].start));
+		if (path[i].depth == 0)
+			len += (size_t)snprintf(buf + len, cap - len, "%s%s %llu", len ? ", " : "",
+						wait_class_name(path[i].cls),
+						(unsigned long long)(path[i].end - path[i].start));
 }
 
 static const struct cc_request *span(struct told *t, uint32_t tid, cc_ns lo, cc_ns hi)
@@ -112,7 +113,7 @@ Test(import, a_missing_cpu_is_unknown_time)
 
 	path_text(r, path, sizeof(path));
 	cr_expect_str_eq(path, "blocked 104000, unknown 1063000, runq 20000");
-	cr_expect_eq(r->path[0].waker_tid, 3490);
+	cr_expect_eq(path_of(r)[0].waker_tid, 3490);
 	cr_expect_not_null(strstr(t.notes, "28 switches, 12 wakes"));
 	cr_expect_not_null(strstr(t.notes, "no events of CPU 1,"));
 	cr_expect_leq(r->confidence, 59);
@@ -300,7 +301,7 @@ Test(import, blocked_reason_names_the_wait)
 
 	import_file(DIR "blocked.systrace", 2172, &t);
 	const struct cc_request *r = span(&t, 2172, 21058854000, 21123840000);
-	const struct cc_piece *wait = &r->path[r->path_cnt - 1];
+	const struct cc_piece *wait = &path_of(r)[r->path_cnt - 1];
 
 	cr_expect_eq(wait->cls, WAIT_FSYNC); /* __filemap_fdatawait_range */
 	cr_expect(wait->flags & CC_PC_OPEN);
@@ -382,11 +383,11 @@ Test(import, perf_context_comes_from_the_stack)
 	struct engine_stack s;
 	struct engine_frame f;
 
-	cr_assert(engine_stack(t.e, r->path[0].ustack, &s));
+	cr_assert(engine_stack(t.e, path_of(r)[0].ustack, &s));
 	cr_assert(engine_frame(t.e, s.tgid, s.ip[0], &f));
 	cr_expect_eq(strncmp(f.text, "read+0x10", f.text_len), 0);
-	cr_expect(r->path[r->path_cnt - 2].evidence & CC_EV_BIT(WAKER_IMPORT) ||
-		  r->path[r->path_cnt - 3].evidence & CC_EV_BIT(WAKER_IMPORT));
+	cr_expect(path_of(r)[r->path_cnt - 2].evidence & CC_EV_BIT(WAKER_IMPORT) ||
+		  path_of(r)[r->path_cnt - 3].evidence & CC_EV_BIT(WAKER_IMPORT));
 	engine_free(t.e);
 }
 

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "answer_trace.h"
+#include "paths.h"
 
 TestSuite(learned, .timeout = 20);
 
@@ -300,8 +301,10 @@ static uint64_t served_by(struct trace *t, int tid)
 	for (size_t i = 0; i < cnt; i++) {
 		if (r[i]->id.id != SOCKET(R))
 			continue;
+		const struct cc_piece *path = path_of(r[i]);
+
 		for (uint32_t k = 0; k < r[i]->path_cnt; k++) {
-			const struct cc_piece *p = &r[i]->path[k];
+			const struct cc_piece *p = &path[k];
 
 			if (p->tid != TID(tid))
 				continue;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "paths.h"
 #include "trace.h"
 
 #define HEAD1                                                              \
@@ -150,8 +151,8 @@ Test(legacy, the_fixture_told_right)
 	cr_expect_eq(ten->end - ten->start, 100);
 	cr_expect_eq(ten->path_sum_ns, 100);
 	for (uint32_t i = 0; i < ten->path_cnt; i++) {
-		cr_expect_neq(ten->path[i].tid, 30);
-		cr_expect_neq(ten->path[i].waker_tid, 30);
+		cr_expect_neq(path_of(ten)[i].tid, 30);
+		cr_expect_neq(path_of(ten)[i].waker_tid, 30);
 	}
 	engine_free(r.e);
 }
