@@ -11,17 +11,20 @@ static void check_sums(const struct engine *e)
 {
 	size_t cnt;
 	const struct cc_request *const *r = engine_requests(e, &cnt);
+	struct path_buf buf = { 0 };
 
 	for (size_t i = 0; i < cnt; i++) {
 		const struct cc_request *q = r[i];
+		const struct cc_piece *path = request_path(q, &buf);
 		cc_ns sum = 0;
 
-		for (uint32_t k = 0; k < q->path_cnt; k++)
-			if (q->path[k].depth == 0)
-				sum += q->path[k].end - q->path[k].start;
+		for (uint32_t k = 0; path && k < q->path_cnt; k++)
+			if (path[k].depth == 0)
+				sum += path[k].end - path[k].start;
 		if (q->path_ok && (sum != q->end - q->start || sum != q->path_sum_ns))
 			abort();
 	}
+	path_buf_done(&buf);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
