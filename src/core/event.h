@@ -304,9 +304,9 @@ enum {                         /* cc_rec_req.what. ABI: append only. */
        CC_RQ_CONCURRENT = 1 << 12, /* UDP: several peers open at once, low confidence */
        CC_RQ_RETOLD = 1 << 13,     /* same id was told before by CC_END_QUIET */
        CC_RQ_BY_PROXY =
-	       1 << 14, /* read or sent by other than the thread told: by io_uring's for
-			 * its ring's owner, by a packet that left later. Tids are inferred */
-       CC_RQ_FAREWELL = 1 << 15,   /* by the engine: a few bytes that ended the connection */
+	       1 << 14,          /* read or sent by other than the thread told: by io_uring's for
+				  * its ring's owner, by a packet that left later. Tids are inferred */
+       CC_RQ_FAREWELL = 1 << 15, /* by the engine: a few bytes that ended the connection */
 };
 
 struct cc_rec_req {
