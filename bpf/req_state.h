@@ -154,6 +154,8 @@ static __always_inline __u64 req_take(struct req_state *s, const struct req_op *
 	s->pend_flags = 0;
 	if (req_left(s, op)) {
 		s->conn |= RQ_C_LEFT;
+		if (!(s->conn & RQ_C_UDP)) /* there before any answer to what is read now */
+			s->pend_flags |= RQ_P_EARLY;
 		__sync_val_compare_and_swap(&s->pend_first, 0, last);
 	} else {
 		s->conn &= ~(__u32)RQ_C_LEFT;
@@ -222,7 +224,57 @@ static __always_inline void req_saw_write(struct req_state *s, const struct req_
 	s->phase = RQ_RESP;
 }
 
+/* ---- set-up exchanges ---------------------------------------------------------------------- */
+
+/* Does the connection's first exchange look like a TLS handshake? */
+static __always_inline int req_tls_hello(const struct req_state *s)
+{
+	if (s->bytes_in < RQ_TLS_HELLO_MIN)
+		return 0;
+	return s->first_len == RQ_TLS_HEAD || s->bytes_in == RQ_TLS_HELLO || s->local_port == 443 ||
+	       s->local_port == 8443;
+}
+
+/* How many set-up exchanges are still to come after this one, postgres. */
+static __always_inline int req_pg_more(const struct req_state *s)
+{
+	if (s->bytes_in == 8 && s->bytes_out == 1) /* SSLRequest: S or N */
+		return 1;
+	if (s->bytes_out == 24) /* AuthenticationSASL, SCRAM-SHA-256 */
+		return 2;
+	return s->bytes_out == 13; /* AuthenticationMD5Password */
+}
+
+/* Labels TLS and postgres start-up exchanges by their sizes: no payload is ever looked at. */
+static __always_inline void req_label(struct req_state *s)
+{
+	if (s->labelled == s->ordinal || (s->conn & RQ_C_LATE))
+		return;
+	s->labelled = s->ordinal;
+	if (s->ordinal == 1) {
+		if (s->conn & RQ_C_PG)
+			s->setup_left = 1;
+		else if (req_tls_hello(s))
+			s->setup_left = 2; /* hello, finished */
+	} else if (!(s->conn & RQ_C_PG) && s->bytes_in >= RQ_TLS_FINISHED) {
+		s->setup_left = 0; /* it was a short handshake */
+	}
+	if (!s->setup_left)
+		return;
+	if (s->conn & RQ_C_PG)
+		s->setup_left += req_pg_more(s);
+	s->what |= CC_RQ_SETUP;
+	s->setup_left--;
+}
+
 /* ---- recv --------------------------------------------------------------------------------- */
+
+/* Did what is read next come before the exchange so far was answered? In a start-up it does by
+ * right: a client sends its first request with the end of the handshake. */
+static __always_inline int req_early(const struct req_state *s, __u32 flags)
+{
+	return (flags & RQ_P_EARLY) && !(s->what & CC_RQ_SETUP);
+}
 
 /* @op received > 0 bytes (UDP: >= 0). Why the request so far must be told first; 0: it need not. */
 static __always_inline __u16 req_recv_ends(struct req_state *s, const struct req_op *op)
@@ -238,7 +290,8 @@ static __always_inline __u16 req_recv_ends(struct req_state *s, const struct req
 	}
 	if (s->phase == RQ_IDLE)
 		return 0;
-	if (s->pend_first && (s->pend_flags & RQ_P_EARLY)) {
+	req_label(s);
+	if (s->pend_first && req_early(s, s->pend_flags)) {
 		s->what |= CC_RQ_BUSY;
 		if (s->told)
 			s->what |= CC_RQ_RETOLD;
@@ -262,7 +315,7 @@ static __always_inline int req_recv(struct req_state *s, const struct req_op *op
 			what |= CC_RQ_ACCEPTQ;
 		if (flags & RQ_P_LATE)
 			what |= CC_RQ_LATE;
-		if ((flags & RQ_P_EARLY) && s->phase == RQ_RESP) {
+		if (s->phase == RQ_RESP && req_early(s, flags)) {
 			what |= CC_RQ_BUSY;
 			if (s->early_cnt < RQ_BUSY_STICKY)
 				s->early_cnt++;
@@ -409,6 +462,8 @@ static __always_inline __u16 req_close(struct req_state *s, __u16 why, __u64 now
 			end = CC_END_EOF; /* the peer went first */
 	}
 	s->conn |= RQ_C_CLOSED;
+	if (!end) /* all is told */
+		s->phase = RQ_IDLE;
 	return end;
 }
 
@@ -429,47 +484,6 @@ static __always_inline __u16 req_quiet(const struct req_state *s, __u64 now, int
 	if (s->phase != RQ_RESP || s->told || (s->eagain_since && blocked))
 		return 0;
 	return now > s->last_send + RQ_QUIET_NS ? CC_END_QUIET : 0;
-}
-
-/* Does the connection's first exchange look like a TLS handshake? */
-static __always_inline int req_tls_hello(const struct req_state *s)
-{
-	if (s->bytes_in < RQ_TLS_HELLO_MIN)
-		return 0;
-	return s->first_len == RQ_TLS_HEAD || s->bytes_in == RQ_TLS_HELLO || s->local_port == 443 ||
-	       s->local_port == 8443;
-}
-
-/* How many set-up exchanges are still to come after this one, postgres. */
-static __always_inline int req_pg_more(const struct req_state *s)
-{
-	if (s->bytes_in == 8 && s->bytes_out == 1) /* SSLRequest: S or N */
-		return 1;
-	if (s->bytes_out == 24) /* AuthenticationSASL, SCRAM-SHA-256 */
-		return 2;
-	return s->bytes_out == 13; /* AuthenticationMD5Password */
-}
-
-/* Labels TLS and postgres start-up exchanges by their sizes: no payload is ever looked at. */
-static __always_inline void req_label(struct req_state *s)
-{
-	if (s->labelled == s->ordinal || (s->conn & RQ_C_LATE))
-		return;
-	s->labelled = s->ordinal;
-	if (s->ordinal == 1) {
-		if (s->conn & RQ_C_PG)
-			s->setup_left = 1;
-		else if (req_tls_hello(s))
-			s->setup_left = 2; /* hello, finished */
-	} else if (!(s->conn & RQ_C_PG) && s->bytes_in >= RQ_TLS_FINISHED) {
-		s->setup_left = 0; /* it was a short handshake */
-	}
-	if (!s->setup_left)
-		return;
-	if (s->conn & RQ_C_PG)
-		s->setup_left += req_pg_more(s);
-	s->what |= CC_RQ_SETUP;
-	s->setup_left--;
 }
 
 /* Writes the request as a record: all but the header. @end: CC_END_*; NONE: it still runs. */
