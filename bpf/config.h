@@ -4,6 +4,7 @@
 #ifndef CC_BPF_CONFIG_H
 #define CC_BPF_CONFIG_H
 
+#define CC_BPF_COMMS_MAX 64 /* names given with --comm */
 #define CC_BPF_CNT_MAX 32 /* > every CC_CNT_* */
 
 /* Kernel functions that programs tell apart by address: what kind of file an anonymous inode is,

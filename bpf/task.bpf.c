@@ -15,23 +15,11 @@ static __always_inline struct cc_rec_task *task_reserve(__u64 now)
 	return r;
 }
 
-/* A traced process forked: its child is traced too. */
-static __always_inline void target_inherit(struct task_struct *parent, struct task_struct *child,
-					   __u64 now)
+/* Tells that process @tgid, of task @p, is traced from now on. */
+static __always_inline void target_tell(struct task_struct *p, __u32 parent, __u32 flags, __u64 now)
 {
-	struct cc_bpf_target t = { .parent = parent->tgid };
-	const struct cc_bpf_target *from = target_of(parent->tgid);
-	struct cc_rec_target *r;
-	__u32 tgid = child->tgid;
+	struct cc_rec_target *r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
 
-	if (!from)
-		return;
-	t.flags = from->flags;
-	if (bpf_map_update_elem(&targets, &tgid, &t, BPF_ANY)) {
-		cnt_add(CC_CNT_STORAGE_FAIL, 1);
-		return;
-	}
-	r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
 	if (!r) {
 		cnt_add(CC_CNT_DROP_TASK, 1);
 		rec_lost(CC_REC_TARGET, sizeof(*r), now);
@@ -39,12 +27,63 @@ static __always_inline void target_inherit(struct task_struct *parent, struct ta
 	}
 	__builtin_memset(r, 0, sizeof(*r));
 	rec_init(&r->h, sizeof(*r), CC_REC_TARGET,
-		 CC_TG_CAME | (t.flags & CC_TF_FOLLOWED ? CC_TG_FOLLOWED : 0), 0, now);
-	r->tgid = tgid;
-	r->parent = parent->tgid;
-	r->start = child->start_boottime;
-	BPF_CORE_READ_INTO(&r->comm, child, comm);
+		 CC_TG_CAME | (flags & CC_TF_FOLLOWED ? CC_TG_FOLLOWED : 0), 0, now);
+	r->tgid = p->tgid;
+	r->parent = parent;
+	r->start = p->start_boottime;
+	BPF_CORE_READ_INTO(&r->comm, p, comm);
 	control_commit(r, now);
+}
+
+/* A traced process forked: its child is traced too. */
+static __always_inline void target_inherit(struct task_struct *parent, struct task_struct *child,
+					   __u64 now)
+{
+	struct cc_bpf_target t = { .parent = parent->tgid };
+	const struct cc_bpf_target *from = target_of(parent->tgid);
+	__u32 tgid = child->tgid;
+
+	if (!from)
+		return;
+	t.flags = from->flags;
+	if (bpf_map_update_elem(&targets, &tgid, &t, BPF_ANY))
+		cnt_add(CC_CNT_STORAGE_FAIL, 1);
+	else
+		target_tell(child, parent->tgid, t.flags, now);
+}
+
+/* Names that make a process a target when it takes them (--comm). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CC_BPF_COMMS_MAX);
+	__type(key, char[CC_COMM_LEN]);
+	__type(value, __u32);
+} target_comms SEC(".maps");
+
+__u32 target_comm_cnt;
+
+/* @p, the current task, is called @comm from now on, which may make its process a target. Returns
+ * its storage when it did. */
+static __noinline struct task_state *target_by_name(struct task_struct *p, const char *comm,
+						    __u64 now)
+{
+	char key[CC_COMM_LEN] = {};
+	struct cc_bpf_target t = {};
+	struct task_state *st;
+	__u32 tgid = p->tgid;
+
+	bpf_probe_read_kernel_str(&key, sizeof(key), comm);
+	if (p->pid != p->tgid || is_target(tgid) || !bpf_map_lookup_elem(&target_comms, key))
+		return NULL;
+	if (bpf_map_update_elem(&targets, &tgid, &t, BPF_NOEXIST))
+		return NULL;
+	target_tell(p, 0, 0, now);
+	st = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (st) {
+		st->nr = -1;
+		st->in = now;
+	}
+	return st;
 }
 
 /* Before the child can run: its first wait for a CPU begins here. */
@@ -87,7 +126,8 @@ int BPF_PROG(sched_process_exec, struct task_struct *p, int old_pid)
 	__u32 tgid = p->tgid;
 	struct cc_rec_task *r;
 
-	if (!bpf_task_storage_get(&tasks, p, 0, 0))
+	if (!bpf_task_storage_get(&tasks, p, 0, 0) &&
+	    !(target_comm_cnt && target_by_name(p, p->comm, now)))
 		return 0;
 	if (go_proc_cnt) /* what was known of the program is no more */
 		bpf_map_delete_elem(&go_procs, &tgid);
@@ -133,7 +173,8 @@ int BPF_PROG(task_rename, struct task_struct *p, const char *comm)
 	__u64 now = bpf_ktime_get_ns();
 	struct cc_rec_task *r;
 
-	if (!bpf_task_storage_get(&tasks, p, 0, 0))
+	if (!bpf_task_storage_get(&tasks, p, 0, 0) &&
+	    !(target_comm_cnt && p == bpf_get_current_task_btf() && target_by_name(p, comm, now)))
 		return 0;
 	r = task_reserve(now);
 	if (!r)

@@ -53,6 +53,8 @@ struct loader {
 	int go_err; /* why the kernel refused the programs for that; 0: it did not */
 	struct loader_target *targets;
 	size_t target_cnt, target_cap;
+	uint32_t *target_slots; /* by tgid, see targets.c */
+	size_t target_slot_cnt;
 	char **cgroups; /* directories whose members are targets, now and later */
 	uint32_t cgroup_cnt;
 	enum loader_stack_tier stack_tier;

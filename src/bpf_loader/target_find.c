@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "criticast.skel.h"
+
 /* The first word after "@key:" in /proc/@pid/status; 0: not there. */
 static uint32_t proc_status(uint32_t pid, const char *key)
 {
@@ -121,12 +126,25 @@ static int add_if_named(void *ctx, uint32_t pid)
 	return err == -ESRCH || err > 0 ? 0 : err;
 }
 
+/* Whoever takes this name later is a target too: the programs see to that. */
+static int want_name(struct loader *l, const char comm[CC_COMM_LEN])
+{
+	uint32_t one = 1;
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.target_comms), comm, &one, BPF_ANY))
+		return -errno;
+	l->skel->bss->target_comm_cnt++;
+	return 0;
+}
+
 static int add_named(struct loader *l, const char *comm, struct cc_err *err)
 {
 	char cut[CC_COMM_LEN]; /* the kernel keeps 15 bytes */
 	struct named n = { .l = l, .comm = cut };
+	memset(cut, 0, sizeof(cut));
 	snprintf(cut, sizeof(cut), "%s", comm);
-	int ret = targets_each_number("/proc", add_if_named, &n);
+	int ret = want_name(l, cut);
+	if (!ret)
+		ret = targets_each_number("/proc", add_if_named, &n);
 	if (ret < 0)
 		loader_err(err, "--comm %s: %s", comm, strerror(-ret));
 	else if (!n.found)

@@ -39,11 +39,39 @@ static uint64_t proc_start(uint32_t tgid)
 	return ticks * (CC_S(1) / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
+/* ---- by tgid: slots hold an index + 1, twice as many as targets at least ----------------------
+ */
+
+static size_t first_slot(const struct loader *l, uint32_t tgid)
+{
+	return tgid * 2654435761u & (l->target_slot_cnt - 1);
+}
+
+static void slot_put(struct loader *l, size_t idx)
+{
+	size_t at = first_slot(l, l->targets[idx].tgid);
+	while (l->target_slots[at])
+		at = (at + 1) & (l->target_slot_cnt - 1);
+	l->target_slots[at] = (uint32_t)idx + 1;
+}
+
+static void slots_refill(struct loader *l)
+{
+	memset(l->target_slots, 0, l->target_slot_cnt * sizeof(*l->target_slots));
+	for (size_t i = 0; i < l->target_cnt; i++)
+		slot_put(l, i);
+}
+
 struct loader_target *targets_find(struct loader *l, uint32_t tgid)
 {
-	for (size_t i = 0; i < l->target_cnt; i++)
-		if (l->targets[i].tgid == tgid && !l->targets[i].gone)
-			return &l->targets[i];
+	if (!l->target_slot_cnt)
+		return NULL;
+	for (size_t at = first_slot(l, tgid); l->target_slots[at];
+	     at = (at + 1) & (l->target_slot_cnt - 1)) {
+		struct loader_target *t = &l->targets[l->target_slots[at] - 1];
+		if (t->tgid == tgid && !t->gone)
+			return t;
+	}
 	return NULL;
 }
 
@@ -56,7 +84,13 @@ static int targets_reserve(struct loader *l)
 	if (!t)
 		return -ENOMEM;
 	l->targets = t;
+	uint32_t *slots = realloc(l->target_slots, 2 * cap * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	l->target_slots = slots;
+	l->target_slot_cnt = 2 * cap;
 	l->target_cap = cap;
+	slots_refill(l);
 	return 0;
 }
 
@@ -89,6 +123,7 @@ int loader_target_add(struct loader *l, const struct loader_target *want)
 	*t = *want;
 	t->pidfd = pidfd;
 	t->start = start;
+	slot_put(l, l->target_cnt - 1);
 	return 0;
 }
 
@@ -112,9 +147,26 @@ static bool target_gone(const struct loader_target *t)
 	return proc_start(t->tgid) != t->start;
 }
 
+/* Takes out who is gone and was told: a server that forks for each request has ever new ones. */
+static void sweep(struct loader *l)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < l->target_cnt; i++) {
+		struct loader_target *t = &l->targets[i];
+		if (t->gone && t->told) {
+			if (t->pidfd >= 0)
+				close(t->pidfd);
+			continue;
+		}
+		l->targets[kept++] = *t;
+	}
+	l->target_cnt = kept;
+	slots_refill(l);
+}
+
 size_t targets_alive(struct loader *l)
 {
-	size_t cnt = 0;
+	size_t cnt = 0, gone = 0;
 	for (size_t i = 0; i < l->target_cnt; i++) {
 		struct loader_target *t = &l->targets[i];
 		if (!t->gone && target_gone(t)) {
@@ -122,8 +174,11 @@ size_t targets_alive(struct loader *l)
 			/* the exit program does this too, but not for what it never saw alive */
 			bpf_map_delete_elem(bpf_map__fd(l->skel->maps.targets), &t->tgid);
 		}
+		gone += t->gone && t->told;
 		cnt += !t->gone && !(t->flags & CC_TF_FOLLOWED); /* those go with the others */
 	}
+	if (gone)
+		sweep(l);
 	return cnt;
 }
 
@@ -189,11 +244,13 @@ void targets_done(struct loader *l)
 		if (l->targets[i].pidfd >= 0)
 			close(l->targets[i].pidfd);
 	free(l->targets);
+	free(l->target_slots);
 	for (uint32_t i = 0; i < l->cgroup_cnt; i++)
 		free(l->cgroups[i]);
 	free(l->cgroups);
 	l->targets = NULL;
-	l->target_cnt = l->target_cap = 0;
+	l->target_slots = NULL;
+	l->target_cnt = l->target_cap = l->target_slot_cnt = 0;
 	l->cgroups = NULL;
 	l->cgroup_cnt = 0;
 }
