@@ -84,6 +84,8 @@ static int own_run(struct finder *f, cc_ns *ret_foreign)
 	s.lo = CC_MAX(run, f->first);
 	if (run <= f->first && f->r->pub.recv_tid == t->tid)
 		s.evidence = CC_EV_BIT(SAME_THREAD);
+	if (f->r->pub.rec.what & CC_RQ_BY_PROXY)
+		s.evidence = CC_EV_BIT(BY_PROXY);
 	f->t = CC_MIN(f->t, s.lo);
 	return add_seg(f, s);
 }

@@ -95,7 +95,8 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(QUEUE_UNFED, 60, "no hand-over seen, nor who gives its thread work: it lay queued")    \
 	X(TOGETHER, 50, "maybe worked on together with the one that was over right before it")   \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")     \
-	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")
+	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")        \
+	X(BY_PROXY, 75, "received or sent by a thread of io_uring, for this one: its ring's owner")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X
