@@ -15,13 +15,13 @@
 
 static __always_inline struct file *fd_file(struct task_struct *p, __u32 fd)
 {
-	struct fdtable *t = BPF_CORE_READ(p, files, fdt);
-	struct file **fds, *f = NULL;
+	struct files_struct *files = p->files; /* a BTF pointer: plain loads, which may fault */
+	struct fdtable *t = files ? files->fdt : NULL;
+	struct file *f = NULL;
 
-	if (!t || fd >= BPF_CORE_READ(t, max_fds))
+	if (!t || fd >= t->max_fds)
 		return NULL;
-	fds = BPF_CORE_READ(t, fd);
-	bpf_probe_read_kernel(&f, sizeof(f), fds + fd);
+	bpf_probe_read_kernel(&f, sizeof(f), t->fd + fd);
 	return f;
 }
 

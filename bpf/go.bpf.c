@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* go: uprobes on the Go runtime: when goroutines park, are made ready, yield, are made and end.
  * Attached to one process each; entry side only, on instructions that the kernel emulates. */
-#include "go_item.h"
 #include "go_state.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -23,18 +22,26 @@ int go_gopark(struct pt_regs *ctx)
 SEC("uprobe")
 int go_ready(struct pt_regs *ctx)
 {
-	struct cc_bpf_go_state *s;
 	struct go_here h;
 
-	if (!go_here(&h, ctx, CC_BPF_GO_AT_READY))
-		return 0;
-	s = go_wake(&h, GO_ARG0(ctx));
-	if (s)
-		go_gave(&h, s, GO_ARG0(ctx));
+	if (go_here(&h, ctx, CC_BPF_GO_AT_READY))
+		go_wake(&h, GO_ARG0(ctx));
 	return 0;
 }
 
-/* goschedImpl(gp, ...), goyield_m(gp), preemptPark(gp), on g0 */
+/* Gosched(), by the goroutine itself */
+SEC("uprobe")
+int go_gosched(struct pt_regs *ctx)
+{
+	struct go_here h;
+
+	if (go_here(&h, ctx, CC_BPF_GO_AT_GOSCHED))
+		go_yield(&h, h.g);
+	return 0;
+}
+
+/* goschedImpl(gp, ...), gopreempt_m(gp), goschedguarded_m(gp), goyield_m(gp), preemptPark(gp), on
+ * g0, whose stack never grows */
 SEC("uprobe")
 int go_sched(struct pt_regs *ctx)
 {
@@ -50,14 +57,13 @@ int go_sched(struct pt_regs *ctx)
 SEC("uprobe")
 int go_system(struct pt_regs *ctx)
 {
-	__u64 gp = GO_ARG0(ctx), m;
+	__u64 gp = GO_ARG0(ctx);
 	struct go_here h;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_SYSTEM) ||
 	    (__u32)go_read(gp, h.go->at.g_atomicstatus) != GO_DEAD)
 		return 0;
-	m = go_read(h.g, h.go->at.g_m);
-	if (go_read(m, h.go->at.m_curg) == gp)
+	if (go_curg(&h, h.g) == gp)
 		go_dead(&h, gp);
 	else
 		go_born(&h, gp);
@@ -74,16 +80,13 @@ SEC("uprobe")
 int go_casgstatus(struct pt_regs *ctx)
 {
 	__u64 gp = GO_ARG0(ctx), goid;
-	struct cc_bpf_go_state *s;
 	struct go_here h;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_STATUS))
 		return 0;
 	switch (CHANGE(GO_ARG1(ctx) & 0xff, GO_ARG2(ctx) & 0xff)) {
 	case CHANGE(G_WAITING, G_RUNNABLE):
-		s = go_wake(&h, gp);
-		if (s)
-			go_gave(&h, s, gp);
+		go_wake(&h, gp);
 		break;
 	case CHANGE(G_RUNNABLE, G_RUNNING):
 		goid = go_read(gp, h.go->at.g_goid);

@@ -48,6 +48,26 @@ static __always_inline __u64 go_read(__u64 base, __u32 off)
 	return v;
 }
 
+/* The first words of a g or another thing of the runtime's. The kernel checks so much before it
+ * copies from user space that 192 bytes cost hardly more than 8. */
+#define GO_WORDS 24u
+struct go_words {
+	__u64 w[GO_WORDS];
+};
+
+static __always_inline bool go_read_words(struct go_words *b, __u64 base)
+{
+	return base && !bpf_probe_read_user(b, sizeof(*b), (void *)base);
+}
+
+/* The word at @off of what was read from @base. */
+static __always_inline __u64 go_word(const struct go_words *b, __u64 base, __u32 off)
+{
+	__u32 i = off / 8;
+
+	return i < GO_WORDS && off % 8 == 0 ? b->w[i] : go_read(base, off);
+}
+
 static __always_inline __u64 go_hash(__u64 h, __u64 v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15ull;

@@ -29,25 +29,32 @@ static __always_inline bool go_here(struct go_here *h, struct pt_regs *ctx, __u3
 	return h->st != NULL;
 }
 
+/* g of the goroutine on whose behalf the thread runs; 0: none. @g0: of the scheduler, which runs.
+ */
+static __always_inline __u64 go_curg(const struct go_here *h, __u64 g0)
+{
+	if (h->st->go_g0 != g0) {
+		h->st->go_m = go_read(g0, h->go->at.g_m);
+		h->st->go_g0 = g0;
+	}
+	return go_read(h->st->go_m, h->go->at.m_curg);
+}
+
 /* The goroutine on whose behalf the thread runs, also while its scheduler's stack is in use; 0:
  * none, so it is the scheduler's own doing: netpoll, a timer. That it runs is noted. */
 static __always_inline __u64 go_current(const struct go_here *h)
 {
-	__u64 g = h->g, goid;
+	__u64 g = h->g, goid = 0;
 
+	if (g == h->st->go_g0 || (g != h->st->go_g && !(goid = go_read(g, h->go->at.g_goid))))
+		g = go_curg(h, g);
 	if (g == h->st->go_g && h->st->go_run) {
-		goid = h->st->go_run;
-	} else {
-		goid = go_read(g, h->go->at.g_goid);
-		if (!goid) {
-			g = go_read(go_read(g, h->go->at.g_m), h->go->at.m_curg);
-			goid = g == h->st->go_g && h->st->go_run ? h->st->go_run
-								 : go_read(g, h->go->at.g_goid);
-		}
-	}
-	if (goid == h->st->go_run)
 		h->st->go_last = h->now;
-	else if (goid)
+		return h->st->go_run;
+	}
+	if (!goid)
+		goid = go_read(g, h->go->at.g_goid);
+	if (goid)
 		go_begins(h->st, h->go, g, goid, h->now);
 	return goid;
 }

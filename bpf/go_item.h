@@ -51,29 +51,24 @@ static __always_inline __u32 go_elem_size(const struct cc_bpf_go *go, __u64 c)
 	return (__u32)go_read(c, go->at.hchan_elemsize) & 0xffff;
 }
 
-/* @gp, whose wait @s is over, was woken by the running goroutine. */
+/* @gp, which waited for a channel, was woken by the running goroutine, with sudog @sg; @w is room.
+ */
 static __always_inline void go_gave(const struct go_here *h, const struct cc_bpf_go_state *s,
-				    __u64 gp)
+				    __u64 gp, __u64 sg, struct go_words *w)
 {
 	const struct cc_bpf_go *go = h->go;
-	__u32 obj = go->obj[s->reason & (CC_BPF_GO_REASONS - 1)];
 	struct go_item x = { .what = ITEM_SENT, .how = ITEM_EXACT };
-	__u8 success = 0;
-	__u64 sg;
+	__u32 success = go->at.sudog_isselect + 1; /* it stands there in all versions since 1.16 */
 
-	if ((obj != CC_BPF_GO_OBJ_CHAN && obj != CC_BPF_GO_OBJ_SELECT) || !s->waker_goid)
-		return;
 	if (h->st->go_recv == gp) { /* it was the one that gave */
 		h->st->go_recv = 0;
 		return;
 	}
-	sg = go_read(gp, go->at.g_param);
-	if (!sg || go_read(sg, go->at.sudog_g) != gp)
+	if (!go_read_words(w, sg) || go_word(w, sg, go->at.sudog_g) != gp)
 		return;
-	x.chan = go_read(sg, go->at.sudog_c);
-	/* success stands behind isSelect in all versions since 1.16 */
-	bpf_probe_read_user(&success, 1, (void *)(sg + go->at.sudog_isselect + 1));
-	if (!success || !x.chan || !go_elem_size(go, x.chan))
+	x.chan = go_word(w, sg, go->at.sudog_c);
+	if (!(go_word(w, sg, success & ~7u) >> (success & 7) * 8 & 1) || !x.chan ||
+	    !go_elem_size(go, x.chan))
 		return;
 	x.goid = s->waker_goid;
 	x.peer = s->goid;

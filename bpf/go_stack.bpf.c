@@ -37,29 +37,47 @@ struct {
 	__type(value, __u8);
 } go_stacks SEC(".maps");
 
-/* Follows the frames from @bp, within @stack {lo, hi}, behind the @first that are known. What it
- * finds lies in @b and not in registers, so that the verifier need not tell every length from the
- * others. */
-static __always_inline void go_frames(struct go_stack_buf *b, __u64 bp, const __u64 stack[2],
-				      __u32 first)
+/* A part of the stack from @at on to the window, whose bounds are in *from and *to. */
+static __always_inline bool go_window(struct go_stack_buf *b, const struct go_frame *top, __u64 at,
+				      __u64 *from, __u64 *to)
 {
-	__u64 from = 0, to = 0, next, ret;
+	__u64 len = top->hi - at;
 
+	if (len > sizeof(b->window))
+		len = sizeof(b->window);
+	if (len < 16 || bpf_probe_read_user(b->window, (__u32)len, (void *)at))
+		return false;
+	*from = at;
+	*to = at + len;
+	return true;
+}
+
+static __always_inline bool go_on_stack(const struct go_frame *top, __u64 at)
+{
+	return at >= top->lo && at < top->hi && !(at & 7);
+}
+
+/* Follows the frames from top->bp. What it finds lies in @b and not in registers, so that the
+ * verifier need not tell every length from the others. */
+static __always_inline void go_frames(struct go_stack_buf *b, const struct go_frame *top)
+{
+	__u64 from = 0, to = 0, bp = top->bp, next, ret;
+	__u32 first = 1;
+
+	if (go_on_stack(top, top->sp)) {
+		if (!go_window(b, top, top->sp, &from, &to))
+			return;
+		b->ip[1] = b->window[0];
+		b->key = go_hash(b->key, b->ip[1]);
+		b->cnt = first = 2;
+	}
 	for (__u32 i = first; i < CC_STACK_MAX; i++) {
 		__u64 at;
 
-		if (bp < stack[0] || bp >= stack[1] || bp & 7)
+		if (!go_on_stack(top, bp))
 			break;
-		if (bp < from || bp + 16 > to) {
-			__u64 len = stack[1] - bp;
-
-			if (len > sizeof(b->window))
-				len = sizeof(b->window);
-			if (len < 16 || bpf_probe_read_user(b->window, (__u32)len, (void *)bp))
-				break;
-			from = bp;
-			to = bp + len;
-		}
+		if ((bp < from || bp + 16 > to) && !go_window(b, top, bp, &from, &to))
+			break;
 		at = (bp - from) / 8;
 		if (at >= WINDOW_WORDS - 1)
 			break;
@@ -75,30 +93,27 @@ static __always_inline void go_frames(struct go_stack_buf *b, __u64 bp, const __
 	}
 }
 
-__noinline __u64 go_stack(__u64 gp, const struct go_frame *top, __u64 now)
+__noinline __u64 go_stack(const struct go_frame *top, __u64 now)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
-	const struct cc_bpf_go *go = go_proc(cur->tgid);
 	struct go_stack_buf *b;
 	struct cc_rec_stack *r;
-	__u64 stack[2] = {}, key;
 	__u32 size, cnt;
 	__u8 one = 1;
+	__u64 key;
 
-	if (!top)
+	if (!top || !top->pc)
 		return 0;
 	b = bpf_task_storage_get(&go_stack_bufs, cur, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!b)
+	if (!b) {
 		cnt_add(CC_CNT_STORAGE_FAIL, 1);
-	if (!b || !go || !top->pc ||
-	    bpf_probe_read_user(stack, sizeof(stack), (void *)(gp + go->at.g_stack)))
 		return 0;
+	}
 	b->ip[0] = top->pc;
-	b->ip[1] = top->ret;
-	b->key = go_hash(go_hash(go_hash(go->seed, cur->tgid), top->pc), top->ret);
-	b->cnt = top->ret ? 2 : 1;
+	b->key = go_hash(go_hash(top->seed, cur->tgid), top->pc);
+	b->cnt = 1;
 	b->full = 0;
-	go_frames(b, top->bp, stack, b->cnt);
+	go_frames(b, top);
 	key = b->key ? b->key : 1;
 	if (bpf_map_lookup_elem(&go_stacks, &key))
 		return key;

@@ -4,26 +4,32 @@
 
 #include "go.h"
 
-struct go_frame { /* where a stack begins */
+struct go_frame {     /* where a stack begins */
+	__u64 lo, hi; /* of the goroutine's stack */
 	__u64 pc;
-	__u64 ret; /* return address of a function that has made no frame yet; 0: it has */
 	__u64 bp;
+	__u64 sp;   /* where a function that has made no frame yet has its return address; 0: it has
+		     */
+	__u64 seed; /* of keys */
 };
 
-/* The key of the stack of the goroutine whose g is at @gp, in the current process, from @top on,
- * told if it is new; 0: not to be had. go_stack.bpf.c */
-__u64 go_stack(__u64 gp, const struct go_frame *top, __u64 now);
+/* The key of the stack of a goroutine of the current process, from @top on, told if it is new; 0:
+ * not to be had. go_stack.bpf.c */
+__u64 go_stack(const struct go_frame *top, __u64 now);
 
-/* The same of one that is parked: from where it goes on. */
-static __always_inline __u64 go_stack_parked(const struct cc_bpf_go *go, __u64 gp, __u64 now)
+/* Of the goroutine whose g is in @b, which waits: from where it goes on. */
+static __always_inline __u64 go_stack_parked(const struct cc_bpf_go *go, __u64 gp,
+					     const struct go_words *b, __u64 now)
 {
-	struct go_frame top = {};
+	struct go_frame top = { .seed = go->seed };
 
 	if (go->at.g_sched_bp == GO_NO_FIELD)
 		return 0;
-	top.pc = go_read(gp, go->at.g_sched_pc);
-	top.bp = go_read(gp, go->at.g_sched_bp);
-	return go_stack(gp, &top, now);
+	top.lo = go_word(b, gp, go->at.g_stack);
+	top.hi = go_word(b, gp, go->at.g_stack + 8);
+	top.pc = go_word(b, gp, go->at.g_sched_pc);
+	top.bp = go_word(b, gp, go->at.g_sched_bp);
+	return go_stack(&top, now);
 }
 
 #endif

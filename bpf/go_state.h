@@ -9,7 +9,7 @@
 #ifndef CC_BPF_GO_STATE_H
 #define CC_BPF_GO_STATE_H
 
-#include "go_here.h"
+#include "go_item.h"
 #include "go_stack.h"
 #include "look_file.h"
 
@@ -53,23 +53,31 @@ static __always_inline void go_file(struct task_struct *cur, struct cc_bpf_go_st
 }
 
 /* How the stack goes on above gopark, at its probe. */
-static __always_inline __u64 go_stack_at_park(const struct go_here *h, struct pt_regs *ctx)
+static __always_inline __u64 go_stack_at_park(const struct go_here *h, struct pt_regs *ctx,
+					      const struct go_words *g)
 {
-	struct go_frame top = { .pc = REGS_IP(ctx), .bp = REGS_BP(ctx) };
+	struct go_frame top = {
+		.pc = REGS_IP(ctx), .bp = REGS_BP(ctx), .sp = REGS_SP(ctx), .seed = h->go->seed
+	};
 
 	if (!cfg.stack_tier || !h->go->park_bare)
 		return 0;
-	top.ret = go_read(REGS_SP(ctx), 0);
-	return top.ret ? go_stack(h->g, &top, h->now) : 0;
+	top.lo = go_word(g, h->g, h->go->at.g_stack);
+	top.hi = go_word(g, h->g, h->go->at.g_stack + 8);
+	return go_stack(&top, h->now);
 }
 
 static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx)
 {
-	__u64 goid = go_read(h->g, h->go->at.g_goid), lock = GO_ARG1(ctx);
+	__u64 lock = GO_ARG1(ctx), goid;
 	__u8 reason = (__u8)GO_ARG2(ctx);
 	struct cc_bpf_go *go = h->go;
 	struct cc_bpf_go_state *s;
+	struct go_words g;
 
+	if (!go_read_words(&g, h->g))
+		return;
+	goid = go_word(&g, h->g, go->at.g_goid);
 	if (!goid)
 		return;
 	s = go_runs(h->cur, h->st, go, h->g, goid, h->now);
@@ -100,10 +108,10 @@ static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx
 			s->object = lock - go->at.polldesc_wg;
 		}
 		go_file(h->cur, s, h->now);
-		s->ustack = go_stack_at_park(h, ctx);
+		s->ustack = go_stack_at_park(h, ctx, &g);
 		break;
 	case CC_BPF_GO_OBJ_QUIET:
-		s->ustack = go_stack_at_park(h, ctx);
+		s->ustack = go_stack_at_park(h, ctx, &g);
 		break;
 	}
 	s->sema = 0;
@@ -117,20 +125,30 @@ static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx
 	go_ends(h->st, h->now);
 }
 
-/* @gp may run again. Returns what was known of its wait; NULL: nothing. */
-static __always_inline struct cc_bpf_go_state *go_wake(const struct go_here *h, __u64 gp)
+/* @gp may run again. */
+static __always_inline void go_wake(const struct go_here *h, __u64 gp)
 {
 	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
 	__u64 goid = go_current(h);
+	struct go_words g;
+	bool slow;
+	__u32 obj;
 
 	if (!s || s->state != CC_BPF_GO_PARKED || s->wake)
-		return NULL;
+		return;
 	s->waker_goid = goid;
 	s->waker_tid = h->cur->pid;
 	s->wake = h->now;
-	if (!s->ustack && cfg.stack_tier && h->now - s->out >= cfg.stack_min_ns)
-		s->ustack = go_stack_parked(h->go, gp, h->now);
-	return s;
+	slow = !s->ustack && cfg.stack_tier && h->now - s->out >= cfg.stack_min_ns;
+	obj = h->go->obj[s->reason & (CC_BPF_GO_REASONS - 1)];
+	if (obj != CC_BPF_GO_OBJ_CHAN && obj != CC_BPF_GO_OBJ_SELECT)
+		goid = 0;
+	if ((!slow && !goid) || !go_read_words(&g, gp))
+		return;
+	if (slow)
+		s->ustack = go_stack_parked(h->go, gp, &g, h->now);
+	if (goid)
+		go_gave(h, s, gp, go_word(&g, gp, h->go->at.g_param), &g);
 }
 
 /* The goroutine of @gp gives up its thread and wants to go on. */

@@ -51,6 +51,7 @@ struct task_state {
 	__u64 go_last;                /* when that was last seen */
 	__u64 go_free;                /* since when it runs none, or another one */
 	__u64 go_recv;                /* g of the sender that the running one takes from */
+	__u64 go_g0, go_m;            /* its scheduler's g, and its m */
 	char waker_comm[CC_COMM_LEN]; /* valid when the wait was slow at the wake */
 };
 

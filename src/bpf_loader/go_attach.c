@@ -28,21 +28,29 @@ enum { IN_WAITS = 1 << LOADER_GO_WAITS, IN_FULL = 1 << LOADER_GO_FULL };
 
 #define IN_BOTH (IN_WAITS | IN_FULL)
 
-/* Kernel side bit, site, tiers, those that cannot be without it, reads a channel, program. Where a
- * goroutine begins to run there is none: see bpf/go_run.h. */
-#define GO_ROWS(X)                                                \
-	X(PARK, GOPARK, IN_BOTH, IN_BOTH, 0, go_gopark)           \
-	X(READY, READY, IN_WAITS, IN_WAITS, 0, go_ready)          \
-	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus) \
-	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, 0, go_system)            \
-	X(SCHED, GOSCHED, IN_WAITS, 0, 0, go_sched)               \
-	X(YIELD, GOYIELD, IN_WAITS, 0, 0, go_sched)               \
-	X(PREEMPT, PREEMPTPARK, IN_WAITS, 0, 0, go_sched)         \
-	X(SEMA, SEMACQUIRE1, IN_BOTH, 0, 0, go_semacquire1)       \
-	X(RECV, RECV, IN_BOTH, 0, 1, go_recv)                     \
-	X(PUT, CALL_PUT, IN_BOTH, 0, 1, go_put)                   \
-	X(TAKE, CALL_TAKE, IN_BOTH, 0, 1, go_take)                \
-	X(SELECT0, CALL_SELECT0, IN_BOTH, 0, 1, go_select)        \
+/* Until 1.19 the sweeper goes through goschedImpl for every few pages that it sweeps, more often
+ * than requests come; so who yields is probed at three places before, which the sweeper does not
+ * pass. */
+enum { TO_19 = 1 << 8, FROM_20 = 1 << 9 };
+
+/* Kernel side bit, site, tiers and versions, those that cannot be without it, reads a channel,
+ * program. Where a goroutine begins to run there is none: see bpf/go_run.h. */
+#define GO_ROWS(X)                                                    \
+	X(PARK, GOPARK, IN_BOTH, IN_BOTH, 0, go_gopark)               \
+	X(READY, READY, IN_WAITS, IN_WAITS, 0, go_ready)              \
+	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus)     \
+	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, 0, go_system)                \
+	X(GOSCHED, GOSCHED, IN_WAITS | TO_19, 0, 0, go_gosched)       \
+	X(SCHED, GOSCHEDIMPL, IN_WAITS | FROM_20, 0, 0, go_sched)     \
+	X(SCHED_PREEMPT, GOPREEMPT, IN_WAITS | TO_19, 0, 0, go_sched) \
+	X(SCHED_GUARDED, GOGUARDED, IN_WAITS | TO_19, 0, 0, go_sched) \
+	X(YIELD, GOYIELD, IN_WAITS, 0, 0, go_sched)                   \
+	X(PREEMPT, PREEMPTPARK, IN_WAITS, 0, 0, go_sched)             \
+	X(SEMA, SEMACQUIRE1, IN_BOTH, 0, 0, go_semacquire1)           \
+	X(RECV, RECV, IN_BOTH, 0, 1, go_recv)                         \
+	X(PUT, CALL_PUT, IN_BOTH, 0, 1, go_put)                       \
+	X(TAKE, CALL_TAKE, IN_BOTH, 0, 1, go_take)                    \
+	X(SELECT0, CALL_SELECT0, IN_BOTH, 0, 1, go_select)            \
 	X(SELECT1, CALL_SELECT1, IN_BOTH, 0, 1, go_select)
 
 static const struct row {
@@ -56,6 +64,11 @@ static const struct row {
 	GO_ROWS(X)
 #undef X
 };
+
+static bool is_wanted(const struct row *r, const struct go_target *t, enum loader_go_tier tier)
+{
+	return r->tiers >> tier & 1 && !(r->tiers & (t->minor <= 19 ? FROM_20 : TO_19));
+}
 
 size_t go_programs(struct loader *l, struct bpf_program *ret[CC_BPF_GO_AT_CNT])
 {
@@ -240,7 +253,7 @@ int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
 		p->probes[i] = (struct go_probe){ .fd = -1 };
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct go_site *s = &p->target.sites[rows[i].fn];
-		if (!(rows[i].tiers >> p->tier & 1) || unusable(s, l->o.go.force) ||
+		if (!is_wanted(&rows[i], &p->target, p->tier) || unusable(s, l->o.go.force) ||
 		    (rows[i].of_chan && !knows_channels(&p->target)))
 			continue;
 		int err = probe_set(l, p, progs[i], s->off, &p->probes[i]);

@@ -34,9 +34,11 @@ struct frame_name {
 	char text[96];
 };
 
+enum { ITEM_GIVEN, ITEM_PUT, ITEM_TAKEN, ITEM_CNT };
+
 struct smoke {
 	uint32_t tgid;
-	uint64_t episodes, born_waits, yields, woken, stacks, tasks[4], on[2], items[3], io;
+	uint64_t episodes, born_waits, yields, woken, stacks, tasks[4], on[2], items[ITEM_CNT], io;
 	uint64_t lost;
 	struct cc_rec_go_episode shown[SHOWN];
 	uint64_t site[SHOWN]; /* the frame that called gopark */
@@ -105,6 +107,11 @@ static void take_stack(struct smoke *s, const struct cc_rec_stack *r, size_t len
 	s->stack_cnt++;
 }
 
+static void take_item(struct smoke *s, const struct cc_rec_go_item *i)
+{
+	s->items[i->peer_goid ? ITEM_GIVEN : i->h.aux == 1 ? ITEM_PUT : ITEM_TAKEN]++;
+}
+
 static int take_record(void *ctx, const struct cc_rec *rec, size_t len)
 {
 	struct smoke *s = ctx;
@@ -128,7 +135,8 @@ static int take_record(void *ctx, const struct cc_rec *rec, size_t len)
 		s->on[rec->aux & 1]++;
 		break;
 	case CC_REC_GO_ITEM:
-		s->items[CC_MIN(rec->flags, 2)]++;
+		if (len >= sizeof(struct cc_rec_go_item))
+			take_item(s, (const struct cc_rec_go_item *)rec);
 		break;
 	}
 	return 0;
@@ -226,8 +234,8 @@ static void print_waits(const struct smoke *s, cc_ns dur)
 	printf("threads     %" PRIu64 " times another goroutine, %" PRIu64 " times none\n",
 	       s->on[1], s->on[0]);
 	printf("items       %" PRIu64 " handed over, %" PRIu64 " put into a buffer, %" PRIu64
-	       " seen at its head\n",
-	       s->items[1], s->items[0], s->items[2]);
+	       " taken out of one\n",
+	       s->items[ITEM_GIVEN], s->items[ITEM_PUT], s->items[ITEM_TAKEN]);
 	if (s->shown_cnt)
 		printf("\nsome waits\n");
 	for (uint32_t i = 0; i < s->shown_cnt; i++) {

@@ -34,7 +34,10 @@
 	X(STOPTHEWORLD, "runtime.stopTheWorldWithSema")   /* (reason) */                           \
 	X(STARTTHEWORLD, "runtime.startTheWorldWithSema") /* (now, ...) */                         \
 	X(CORO, "runtime.coroswitch_m")                   /* (gp), on g0: from 1.23 */             \
-	X(GOSCHED, "runtime.goschedImpl")                 /* (gp, ...), on g0: to the back */      \
+	X(GOSCHED, "runtime.Gosched")                     /* () by g: to the back of the queue */  \
+	X(GOPREEMPT, "runtime.gopreempt_m")               /* (gp), on g0 */                        \
+	X(GOGUARDED, "runtime.goschedguarded_m")          /* (gp), on g0 */                        \
+	X(GOSCHEDIMPL, "runtime.goschedImpl")             /* (gp, ...), on g0: to the back */      \
 	X(GOYIELD, "runtime.goyield_m")                   /* (gp), on g0 */                        \
 	X(PREEMPTPARK, "runtime.preemptPark")             /* (gp), on g0: until it is looked at */ \
 	X(TYPEDMEMMOVE, "runtime.typedmemmove")           /* (type, dst, src) */
