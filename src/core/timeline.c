@@ -113,9 +113,11 @@ static void after_last(const struct task *t, struct gap *g, cc_ns at, bool ran,
 		g->all_lost = false;
 	}
 	if (at > seen || g->lo == CC_NEVER) {
+		bool before = g->lo != CC_NEVER && at <= g->lo; /* last seen before it was known */
+
 		ret->kind = TL_NODATA;
-		ret->start = g->lo == CC_NEVER ? 0 : CC_MAX(seen, g->lo);
-		ret->end = CC_NEVER;
+		ret->start = g->lo == CC_NEVER || before ? 0 : CC_MAX(seen, g->lo);
+		ret->end = before ? g->lo : CC_NEVER;
 		return;
 	}
 	g->hi = seen;

@@ -101,6 +101,18 @@ Test(task, running_lies_between_episodes)
 	cr_expect_eq(p.start, 60);
 }
 
+/* Times that a hostile stream can tell: to look further back must still come to an end. */
+Test(task, last_seen_before_it_was_known)
+{
+	struct task *t = tasks_get(&ts, TID, 10);
+
+	t->known_from = 80;
+	t->alive = 60;
+	cr_expect_str_eq(line(TID, 10, 100), "?10-80 ?80-100");
+	cr_expect_str_eq(line(TID, 10, 80), "?10-80");
+	cr_expect_str_eq(line(TID, 10, 60), "?10-60");
+}
+
 Test(task, order_of_arrival_does_not_matter)
 {
 	enum { CNT = 5 };
