@@ -21,6 +21,7 @@ struct collect {
 	int writer_err;        /* first error of the recording; it ends, the rest goes on */
 	uint64_t recorded;     /* bytes of the recording that was closed */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
+	double cpu_share;
 };
 
 static int engine_start(struct collect *c)
@@ -349,8 +350,10 @@ int collect_snapshot(struct collect *c, const struct cc_query *query, struct sna
 	if (err)
 		return err;
 	cc_ns cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC);
-	if (c->wall_ns && wall > c->wall_ns)
-		s->runtime.cpu_share = (double)(cpu - c->cpu_ns) / (double)(wall - c->wall_ns);
+	/* a process that saves has used none yet: it tells the last share that was known */
+	if (c->wall_ns && wall > c->wall_ns && cpu >= c->cpu_ns)
+		c->cpu_share = (double)(cpu - c->cpu_ns) / (double)(wall - c->wall_ns);
+	s->runtime.cpu_share = c->cpu_share;
 	c->cpu_ns = cpu;
 	c->wall_ns = wall;
 	s->runtime.rss_bytes = rss_bytes();

@@ -7,13 +7,24 @@
 #include "out_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SAVE_ROWS 100000 /* requests in one saved picture */
+#define SAVE_SECONDS 300 /* then it is given up */
 #define SAVE_STORIES 200 /* of them told as text, as they stand on the screen: it is to be read */
+
+struct save_job {
+	struct tui_save what;
+	int fd;
+	struct save_told told;
+};
 
 static int write_file(const struct snapshot *s, const char *path, enum export_format format)
 {
@@ -67,15 +78,16 @@ static void save_one(struct save_job *j, struct collect *c, const struct cc_quer
 	struct snapshot *s;
 	base_name(base, sizeof(base));
 	snprintf(path, sizeof(path), "%s.%s", base, format_suffix(format));
-	j->err = picture(j, c, view, &s);
-	if (!j->err) {
-		j->err = write_file(s, path, format);
+	j->told.err = picture(j, c, view, &s);
+	if (!j->told.err) {
+		j->told.err = write_file(s, path, format);
 		snapshot_free(s);
 	}
-	if (j->err)
-		snprintf(j->msg, sizeof(j->msg), "cannot write %s: %s", path, strerror(-j->err));
+	if (j->told.err)
+		snprintf(j->told.msg, sizeof(j->told.msg), "cannot write %s: %s", path,
+			 strerror(-j->told.err));
 	else
-		snprintf(j->msg, sizeof(j->msg), "saved %s", path);
+		snprintf(j->told.msg, sizeof(j->told.msg), "saved %s", path);
 }
 
 static void save_usual(struct save_job *j, struct collect *c, const struct cc_query *view)
@@ -84,38 +96,104 @@ static void save_usual(struct save_job *j, struct collect *c, const struct cc_qu
 	struct snapshot *s;
 	base_name(base, sizeof(base));
 	snprintf(path, sizeof(path), "%s", base);
-	j->err = picture(j, c, view, &s);
-	if (!j->err) {
+	j->told.err = picture(j, c, view, &s);
+	if (!j->told.err) {
 		snprintf(path, sizeof(path), "%s.pb.gz", base);
-		j->err = write_file(s, path, FORMAT_PPROF);
-		if (!j->err) {
+		j->told.err = write_file(s, path, FORMAT_PPROF);
+		if (!j->told.err) {
 			snprintf(path, sizeof(path), "%s.md", base);
-			j->err = write_stories(s, path);
+			j->told.err = write_stories(s, path);
 		}
 		snapshot_free(s);
 	}
 	char kept[FMT_LEN] = "";
-	if (!j->err) {
+	if (!j->told.err) {
 		snprintf(path, sizeof(path), "%s.criticast", base);
-		j->err = collect_save_history(c, path);
-		if (!j->err)
+		j->told.err = collect_save_history(c, path);
+		if (!j->told.err)
 			fmt_dur(kept, sizeof(kept), collect_kept_ns(c));
-		if (j->err == -ENOENT) /* a replay: the recording is there already */
-			j->err = 0;
+		if (j->told.err == -ENOENT) /* a replay: the recording is there already */
+			j->told.err = 0;
 	}
-	if (j->err)
-		snprintf(j->msg, sizeof(j->msg), "cannot write %s: %s", path, strerror(-j->err));
+	if (j->told.err)
+		snprintf(j->told.msg, sizeof(j->told.msg), "cannot write %s: %s", path,
+			 strerror(-j->told.err));
 	else
-		snprintf(j->msg, sizeof(j->msg), "saved %s.pb.gz, .md%s%s%s", base,
+		snprintf(j->told.msg, sizeof(j->told.msg), "saved %s.pb.gz, .md%s%s%s", base,
 			 *kept ? ", .criticast (the last " : "", kept, *kept ? ")" : "");
 }
 
-void save_run(struct save_job *j, struct collect *c, const struct cc_query *view)
+struct save_job *save_job_new(const struct tui_save *what, int fd)
+{
+	struct save_job *j = calloc(1, sizeof(*j));
+	if (!j)
+		return NULL;
+	j->what = *what;
+	j->what.filter = NULL; /* the picture's is that of the view */
+	j->fd = fd;
+	return j;
+}
+
+void save_job_free(struct save_job *j)
+{
+	if (!j)
+		return;
+	close(j->fd);
+	free(j);
+}
+
+static void tell(const struct save_job *j)
+{
+	ssize_t n = write(j->fd, &j->told, sizeof(j->told)); /* at once, or not at all */
+	(void)n; /* nobody is there to hear it; what was saved is saved */
+}
+
+/* Nothing of the parent's is touched: its terminal, its probes, its signals' handlers. */
+static void leave_parent(int keep_fd)
+{
+	static const int fatal[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT };
+	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
+		signal(fatal[i], SIG_DFL);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	if (keep_fd > 3)
+		close_range(3, (unsigned int)keep_fd - 1, 0);
+	close_range((unsigned int)keep_fd + 1, ~0u, 0);
+	setpriority(PRIO_PROCESS, 0, 10);
+	alarm(SAVE_SECONDS);
+}
+
+static void save_run(struct save_job *j, struct collect *c, const struct cc_query *view)
 {
 	if (j->what.form == TUI_SAVE_USUAL)
 		save_usual(j, c, view);
 	else
 		save_one(j, c, view);
+	tell(j);
+}
+
+int save_fork(struct save_job *j, struct collect *c, const struct cc_query *view, pid_t *ret)
+{
+	/* fork() itself would stop every thread that asks for memory until it is done, the one that
+	 * reads keys among them. Of the heap the child uses only this thread's part, which no other
+	 * has a lock of; should another lock be one that somebody has just then (of the time zone,
+	 * say), the alarm ends it, which is told. */
+	pid_t pid = _Fork();
+	if (pid == 0) {
+		leave_parent(j->fd);
+		save_run(j, c, view);
+		_exit(0);
+	}
+	if (pid > 0) {
+		*ret = pid;
+		return 0;
+	}
+	j->told.err = -errno;
+	snprintf(j->told.msg, sizeof(j->told.msg), "not saved: no process for it: %s",
+		 strerror(errno));
+	tell(j);
+	return j->told.err;
 }
 
 int save_story(const struct snapshot *s, const struct snap_request *r, bool json, char **ret)

@@ -1,70 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session.h"
 #include "filter.h"
-#include "mailbox.h"
-#include "save.h"
+#include "session_priv.h"
 #include "trace.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-struct session {
-	/* shared */
-	struct mailbox snaps; /* struct snapshot, to the UI */
-	struct mailbox cmds;  /* struct tui_cmd, to the collector */
-	struct mailbox jobs; /* struct save_job, to the collector; it is done when job_fd says so */
-	atomic_bool stop;
-	int event_fd, wake_fd, job_fd;
-	pthread_t thread;
-
-	/* the collector thread's */
-	struct collect *collect;
-	const char *replay_path; /* NULL: live */
-	struct cc_query query;
-	struct filter *filter;
-	struct tui_cmd cmd;         /* the newest */
-	cc_ns tick_ns, tick_gap_ns; /* the last TICK's time, and to the one before */
-	cc_ns next_step;            /* replay: wall time of the next TICK */
-	int (*again)(void *ctx, struct collect_opts *ret);
-	void *again_ctx;
-	char gone[128]; /* who exited, and when */
-	bool waiting;   /* for the target to run again */
-	bool ended;     /* no more records will come */
-	bool target_gone;
-	cc_ns look_ns;      /* live: the past that is shown, or is being gone to; 0: none */
-	bool looking;       /* not there yet */
-	cc_ns build_ns;     /* what the last snapshot cost */
-	cc_ns published_ns; /* when, by the wall */
-	int err;
-};
 
 static cc_ns wall_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return CC_S(t.tv_sec) + (cc_ns)t.tv_nsec;
-}
-
-static void signal_fd(int fd)
-{
-	uint64_t one = 1;
-	ssize_t n = write(fd, &one, sizeof(one));
-	(void)n; /* full: it is readable already */
-}
-
-static void clear_fd(int fd)
-{
-	uint64_t v;
-	ssize_t n = read(fd, &v, sizeof(v));
-	(void)n;
 }
 
 /* ---- collector thread ---- */
@@ -121,7 +74,7 @@ static int publish(struct session *s)
 	snap->runtime.lag_ns = lag(s);
 	snap->runtime.built_ns = s->published_ns;
 	snapshot_free(mailbox_put(&s->snaps, snap));
-	signal_fd(s->event_fd);
+	session_signal(s->event_fd);
 	return 0;
 }
 
@@ -312,7 +265,7 @@ static int try_again(struct session *s)
 
 static int apply_command(struct session *s)
 {
-	struct tui_cmd *c = mailbox_take(&s->cmds);
+	const struct tui_cmd *c = newest_take(&s->cmds);
 	if (!c)
 		return 0;
 	bool seek = s->replay_path && c->seek_cnt != s->cmd.seek_cnt;
@@ -322,17 +275,27 @@ static int apply_command(struct session *s)
 	s->cmd = *c;
 	apply_query(s, c);
 	int err = seek ? replay_seek(s, c->view_ns) : look_back(s, c);
-	free(c);
 	return err || !show || s->looking ? err : publish(s);
 }
 
 static void apply_job(struct session *s)
 {
 	struct save_job *j = mailbox_take(&s->jobs);
+	pid_t pid;
 	if (!j)
 		return;
-	save_run(j, s->collect, &s->query);
-	signal_fd(s->job_fd);
+	pid_t old = atomic_exchange(&s->save_pid, 0);
+	if (old) /* it told its end before this one was asked for */
+		waitpid(old, NULL, 0);
+	if (!save_fork(j, s->collect, &s->query, &pid))
+		atomic_store(&s->save_pid, pid);
+	save_job_free(j);
+}
+
+static void free_used(struct session *s)
+{
+	for (size_t i = 0; i < SESSION_USED; i++)
+		snapshot_free(atomic_exchange(&s->used[i], NULL));
 }
 
 /* How long the thread may sleep when the source has nothing to wait on. */
@@ -357,7 +320,7 @@ static int turn(struct session *s)
 	struct pollfd p = { .fd = s->wake_fd, .events = POLLIN };
 	int ms = idle_ms(s);
 	if (ms > 0 && poll(&p, 1, ms) > 0)
-		return clear_fd(s->wake_fd), 0;
+		return session_clear(s->wake_fd), 0;
 	if (s->waiting && wall_ns() >= s->next_step)
 		return try_again(s);
 	if (s->ended || s->cmd.paused || wall_ns() < s->next_step)
@@ -365,81 +328,42 @@ static int turn(struct session *s)
 	return replay_step(s);
 }
 
+/* Its engine comes from this thread's part of the heap, so that to make it larger takes no lock
+ * that the UI may want. */
+static int begin(struct session *s)
+{
+	int err = collect_new(&s->opts, &s->collect);
+	s->begin_err = err;
+	sem_post(&s->begun);
+	return err;
+}
+
 static void *collector(void *arg)
 {
 	struct session *s = arg;
+	if (begin(s))
+		return NULL;
 	int err = s->replay_path ? replay_open(s) : 0;
 	while (!err && !atomic_load(&s->stop)) {
+		free_used(s);
 		err = apply_command(s);
 		apply_job(s);
 		if (!err)
 			err = turn(s);
 	}
+	apply_job(s); /* asked for just before the end */
 	if (!err && !s->replay_path && !s->ended)
 		err = collect_stop(s->collect);
 	if (err) { /* what there is stays on the screen, and says why it is the last */
 		s->err = err;
 		s->ended = true;
 		if (publish(s))
-			signal_fd(s->event_fd);
+			session_signal(s->event_fd);
 	}
 	return NULL;
 }
 
-/* ---- the UI thread's side ---- */
-
-static struct snapshot *ui_take(void *ctx)
-{
-	struct session *s = ctx;
-	return mailbox_take(&s->snaps);
-}
-
-static int ui_command(void *ctx, const struct tui_cmd *cmd)
-{
-	struct session *s = ctx;
-	struct tui_cmd *copy = malloc(sizeof(*copy));
-	if (!copy)
-		return -ENOMEM;
-	*copy = *cmd;
-	free(mailbox_put(&s->cmds, copy));
-	signal_fd(s->wake_fd);
-	return 0;
-}
-
-/* The collector does the work, since engine and history are its own; this thread waits. */
-static int ui_save(void *ctx, const struct tui_save *what, char *msg, size_t cap)
-{
-	struct session *s = ctx;
-	struct save_job job = { .what = *what };
-	mailbox_put(&s->jobs, &job);
-	signal_fd(s->wake_fd);
-	struct pollfd p = { .fd = s->job_fd, .events = POLLIN };
-	while (poll(&p, 1, 30000) < 0 && errno == EINTR)
-		;
-	if (!(p.revents & POLLIN) && mailbox_take(&s->jobs) == &job) {
-		snprintf(msg, cap, "nothing saved: the collector does not answer");
-		return -ETIMEDOUT;
-	}
-	while (!(p.revents & POLLIN)) /* it has the job: it must finish with it before we may go */
-		poll(&p, 1, -1);
-	clear_fd(s->job_fd);
-	snprintf(msg, cap, "%s", job.msg);
-	return job.err;
-}
-
-static int ui_story(void *ctx, const struct snapshot *snap, const struct snap_request *r, bool json,
-		    char **ret)
-{
-	(void)ctx;
-	return save_story(snap, r, json, ret);
-}
-
-const struct tui_ops session_tui_ops = {
-	.take = ui_take,
-	.command = ui_command,
-	.save = ui_save,
-	.story = ui_story,
-};
+/* ---- begin and end ---- */
 
 int session_event_fd(const struct session *s) { return s->event_fd; }
 
@@ -447,8 +371,7 @@ static int open_fds(struct session *s)
 {
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	s->job_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return s->event_fd < 0 || s->wake_fd < 0 || s->job_fd < 0 ? -errno : 0;
+	return s->event_fd < 0 || s->wake_fd < 0 ? -errno : 0;
 }
 
 int session_start(const struct session_opts *o, struct session **ret)
@@ -461,6 +384,9 @@ int session_start(const struct session_opts *o, struct session **ret)
 	}
 	co.on_tick = on_tick;
 	co.ctx = s;
+	newest_init(&s->cmds);
+	sem_init(&s->begun, 0, 0);
+	s->save_fd = -1;
 	s->replay_path = o->replay_path;
 	s->again = o->again;
 	s->again_ctx = o->again_ctx;
@@ -471,12 +397,18 @@ int session_start(const struct session_opts *o, struct session **ret)
 		err = filter_parse(o->filter, &why, &s->filter);
 		s->query.filter = s->filter;
 	}
-	if (err)
-		collect_opts_drop(&co);
-	else
-		err = collect_new(&co, &s->collect);
+	s->opts = co;
 	if (!err)
 		err = -pthread_create(&s->thread, NULL, collector, s);
+	if (err) {
+		collect_opts_drop(&s->opts);
+	} else {
+		while (sem_wait(&s->begun) && errno == EINTR)
+			;
+		err = s->begin_err; /* what it was given is dropped then */
+		if (err)
+			pthread_join(s->thread, NULL);
+	}
 	if (err) {
 		session_free(s);
 		return err;
@@ -488,7 +420,7 @@ int session_start(const struct session_opts *o, struct session **ret)
 int session_stop(struct session *s)
 {
 	atomic_store(&s->stop, true);
-	signal_fd(s->wake_fd);
+	session_signal(s->wake_fd);
 	pthread_join(s->thread, NULL);
 	int closed = collect_close_recording(s->collect);
 	return s->err ? s->err : closed;
@@ -501,12 +433,14 @@ void session_free(struct session *s)
 	collect_free(s->collect);
 	filter_free(s->filter);
 	snapshot_free(mailbox_take(&s->snaps));
-	free(mailbox_take(&s->cmds));
+	free_used(s);
+	save_job_free(mailbox_take(&s->jobs));
 	if (s->event_fd > 0)
 		close(s->event_fd);
 	if (s->wake_fd > 0)
 		close(s->wake_fd);
-	if (s->job_fd > 0)
-		close(s->job_fd);
+	if (s->save_fd >= 0)
+		close(s->save_fd);
+	sem_destroy(&s->begun);
 	free(s);
 }

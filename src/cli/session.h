@@ -27,6 +27,9 @@ CC_NODISCARD int session_start(const struct session_opts *o, struct session **re
  * (-ENODATA is not one). */
 CC_NODISCARD int session_stop(struct session *s);
 void session_free(struct session *s); /* after session_stop(); NULL is a no-op */
+/* After session_stop(): waits for what is still being saved. 0 or -errno, and its line for the
+ * user in @msg; "": nothing was. */
+CC_NODISCARD int session_finish_save(struct session *s, char *msg, size_t cap);
 
 int session_event_fd(const struct session *s);
 extern const struct tui_ops session_tui_ops; /* ctx: the session */

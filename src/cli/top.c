@@ -12,6 +12,7 @@
 #include "trace.h"
 #include "tracing.h"
 #include "tui.h"
+#include "urgent.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -138,6 +139,19 @@ static enum cli_exit script_failed(const struct cli_opts *o, int err, const stru
 			why->msg);
 }
 
+/* What was asked for just before the end is told below the screen; of a terminal that is gone
+ * nobody waits for it: the process that saves goes on by itself. */
+static void finish_save(struct session *s, int ui)
+{
+	char msg[200];
+	if (ui)
+		return;
+	int err = session_finish_save(s, msg, sizeof(msg));
+	if (*msg)
+		fprintf(stderr, "criticast: %s\n", msg);
+	(void)err; /* told */
+}
+
 static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 			    struct collect_opts *co)
 {
@@ -183,8 +197,10 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 				     .last_ns = last_ns,
 				     .ports = o->replay ? NULL : pick_ports,
 				     .max_frames = o->iterations };
+	ui_urgent();
 	int ui = o->script ? tui_script(&to, o->script, &why) : tui_run(&to);
 	err = session_stop(s);
+	finish_save(s, ui);
 	session_free(s);
 	if (err)
 		return tracing_failed(err);

@@ -261,9 +261,20 @@ static void save(struct ui *ui, enum tui_save_what what)
 		return;
 	}
 	int err = ui->opts.ops->save(ui->opts.ctx, &to, msg, sizeof(msg));
-	if (err && !*msg)
+	if (err > 0)
+		ui->save_fd = err;
+	if (err < 0 && !*msg)
 		snprintf(msg, sizeof(msg), "not saved: %s", strerror(-err));
+	ui_say(ui, err < 0, "%s", msg);
+}
+
+unsigned int ui_saved(struct ui *ui)
+{
+	char msg[200] = "";
+	int err = ui->opts.ops->saved(ui->opts.ctx, msg, sizeof(msg));
+	ui->save_fd = -1;
 	ui_say(ui, err != 0, "%s", msg);
+	return UI_DRAW;
 }
 
 static void choose(struct ui *ui, int i)

@@ -79,9 +79,12 @@ static int wait_for(struct run *r, const char *what, bool there)
 {
 	int64_t end = now_ms() + WAIT_MS;
 	for (;;) {
-		struct pollfd p = { .fd = r->ui.opts.event_fd, .events = POLLIN };
+		struct pollfd p[] = { { .fd = r->ui.opts.event_fd, .events = POLLIN },
+				      { .fd = r->ui.save_fd, .events = POLLIN } };
 		bool seen;
 		take_snapshot(r);
+		if (poll(p, 2, 0) > 0 && p[1].revents)
+			ui_saved(&r->ui);
 		int err = on_screen(r, what, &seen);
 		if (err || seen == there)
 			return err;
@@ -89,7 +92,8 @@ static int wait_for(struct run *r, const char *what, bool there)
 		if (left <= 0)
 			return wrong(r, -ETIMEDOUT, "'%.100s' %s within %d s", what,
 				     there ? "did not appear" : "did not go", WAIT_MS / 1000);
-		poll(&p, 1, (int)left);
+		p[1].fd = r->ui.save_fd;
+		poll(p, 2, (int)left);
 	}
 }
 

@@ -145,8 +145,10 @@ static int run(struct loop *l)
 		{ .fd = STDIN_FILENO, .events = POLLIN },
 		{ .fd = l->signal_fd, .events = POLLIN },
 		{ .fd = l->ui.opts.event_fd, .events = POLLIN },
+		{ .events = POLLIN },
 	};
 	while (!l->err && !l->quit) {
+		fds[3].fd = l->ui.save_fd;
 		int n = poll(fds, ARRAY_SIZE(fds), wait_ms(l));
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -154,6 +156,8 @@ static int run(struct loop *l)
 			on_signal(l);
 		if (n > 0 && fds[2].revents)
 			on_snapshot(l);
+		if (n > 0 && fds[3].revents)
+			take_effects(l, ui_saved(&l->ui));
 		if (l->err || l->quit)
 			break;
 		if (n > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))

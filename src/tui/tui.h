@@ -66,7 +66,7 @@ struct tui_save {
 	const char *filter; /* TUI_SAVE_FILTERED; borrowed */
 };
 
-/* Called on the thread of tui_run(); none may block for longer than a frame (50 ms), but save. */
+/* Called on the thread of tui_run(), which draws and reads keys: none may wait for anything. */
 struct tui_ops {
 	/* The newest snapshot, now the UI's (it calls snapshot_free), or NULL: no news. While
 	 * paused only snapshots with runtime.paused are shown: the owner sets it in those that
@@ -74,8 +74,13 @@ struct tui_ops {
 	struct snapshot *(*take)(void *ctx);
 	/* Takes over @cmd (copied). 0 or -errno, shown to the user. */
 	int (*command)(void *ctx, const struct tui_cmd *cmd);
-	/* Saves; writes one line for the user into @msg. 0 or -errno. */
+	/* A snapshot that take() gave is not needed any more. NULL: snapshot_free() does it. */
+	void (*give_back)(void *ctx, struct snapshot *s);
+	/* Saves; writes one line for the user into @msg. 0 or -errno; or, > 0, a descriptor: it
+	 * goes on, and saved() tells its end as soon as that is readable. */
 	int (*save)(void *ctx, const struct tui_save *what, char *msg, size_t cap);
+	/* The same line and 0 or -errno; the descriptor is gone then. NULL: save() ends at once. */
+	int (*saved)(void *ctx, char *msg, size_t cap);
 	/* One request as Markdown or JSON for the clipboard; *ret by malloc, the UI frees it. May
 	 * be NULL: then the UI copies its own plain text. 0 or -errno. */
 	int (*story)(void *ctx, const struct snapshot *s, const struct snap_request *r, bool json,

@@ -16,7 +16,9 @@ int ui_init(struct ui *ui, const struct tui_opts *o)
 	if (o->config)
 		cfg = *o->config;
 	const char *theme = theme_first(o->theme, cfg.theme);
-	*ui = (struct ui){ .opts = *o, .w = 80, .h = 24, .depth = 1, .history_at = -1 };
+	*ui = (struct ui){
+		.opts = *o, .w = 80, .h = 24, .depth = 1, .history_at = -1, .save_fd = -1
+	};
 	ui->opts.config = NULL; /* its settings are the UI's own from here */
 	ui->keys = cfg.keys;
 	ui->columns = cfg.columns;
@@ -53,10 +55,18 @@ void ui_config(const struct ui *ui, struct config *ret)
 	ret->keys = ui->keys;
 }
 
+void ui_drop(struct ui *ui, struct snapshot *s)
+{
+	if (s && ui->opts.ops && ui->opts.ops->give_back)
+		ui->opts.ops->give_back(ui->opts.ctx, s);
+	else
+		snapshot_free(s);
+}
+
 void ui_done(struct ui *ui)
 {
-	snapshot_free(ui->snap);
-	snapshot_free(ui->pin);
+	ui_drop(ui, ui->snap);
+	ui_drop(ui, ui->pin);
 	theme_names_free(ui->themes);
 	free(ui->order);
 	free(ui->waits);
@@ -164,7 +174,7 @@ void ui_select_row(struct ui *ui, int row)
 	ui_note_port(ui);
 	/* a pinned row goes when it is left, and the rows below it move up by one */
 	if (ui->pin) {
-		snapshot_free(take_ptr(ui->pin));
+		ui_drop(ui, take_ptr(ui->pin));
 		if (ui_order(ui, ui->frozen ? ui->snap : NULL))
 			ui_say(ui, true, "out of memory");
 	}
@@ -235,14 +245,14 @@ static void swap_snapshot(struct ui *ui, struct snapshot *s)
 	struct snapshot *old = ui->snap;
 	ui->snap = s;
 	if (ui->want.selected.kind == CC_REQID_NONE || snapshot_find(s, ui->want.selected))
-		snapshot_free(take_ptr(ui->pin));
+		ui_drop(ui, take_ptr(ui->pin));
 	else if (!ui->pin && old && snapshot_find(old, ui->want.selected))
 		ui->pin = take_ptr(old);
 	if (ui_rows(ui) || ui_order(ui, ui->frozen ? (old ? old : ui->pin) : NULL)) {
 		ui->order_cnt = 0;
 		ui_say(ui, true, "out of memory");
 	}
-	snapshot_free(old);
+	ui_drop(ui, old);
 }
 
 /* ---- rows that are no requests: the selection stays on what they are about ---- */
@@ -298,7 +308,7 @@ unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)
 {
 	uint64_t keys[SCREEN_CNT];
 	if (ui->want.paused && ui->snap && !s->runtime.paused) {
-		snapshot_free(s);
+		ui_drop(ui, s);
 		return 0;
 	}
 	note_rows(ui, keys);

@@ -136,6 +136,7 @@ struct ui {
 	int row_mark_cnt;
 	char status[256]; /* answer to the last key; "": none */
 	bool status_bad;
+	int save_fd; /* readable when what is being saved is saved: ui_saved(); -1: nothing is */
 	char *clip;
 	char **themes; /* names, owned */
 	size_t theme_cnt, theme_at;
@@ -156,6 +157,7 @@ unsigned int ui_key(struct ui *ui, int key);
 unsigned int ui_mouse(struct ui *ui, int key, int x, int y); /* TK_CLICK, TK_WHEEL_* */
 unsigned int ui_snapshot(struct ui *ui, struct snapshot *s); /* takes @s */
 unsigned int ui_resize(struct ui *ui, int w, int h);
+unsigned int ui_saved(struct ui *ui);
 
 /* Draws on @c, which has the size of the last ui_resize(). */
 void ui_draw(const struct ui *ui, struct canvas *c);
@@ -229,6 +231,7 @@ bool ui_act_path(struct ui *ui, enum action a); /* false: @a is none of its keys
 void ui_look_for(struct ui *ui, struct cc_reqid id, uint32_t piece);
 void ui_found(struct ui *ui);
 
+void ui_drop(struct ui *ui, struct snapshot *s); /* back to the owner; NULL is a no-op */
 /* Gives ui->want to the owner. */
 void ui_command(struct ui *ui, unsigned int changed);
 void ui_select_row(struct ui *ui, int row);

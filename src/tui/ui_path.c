@@ -239,7 +239,7 @@ void ui_end_span(struct ui *ui)
 	ui->zoom_cnt = 0;
 	if (!ui->snap || !snapshot_find(ui->snap, ui->want.selected))
 		ui->want.selected = (struct cc_reqid){ 0 };
-	snapshot_free(take_ptr(ui->pin));
+	ui_drop(ui, take_ptr(ui->pin));
 	if (ui->snap && ui_order(ui, ui->frozen ? ui->snap : NULL))
 		ui_say(ui, true, "out of memory");
 	ui_command(ui, TUI_CH_SELECT);

@@ -268,6 +268,24 @@ Test(ui, save_asks_what)
 	cr_expect(shows("as pprof, text and recording"));
 }
 
+Test(ui, saving_goes_on_beside_the_keys)
+{
+	t.save_fd = 7;
+	ui_test_keys(&t, "jwa");
+	cr_expect(shows("saving"));
+	cr_expect_eq(t.ui.save_fd, 7, "the loop waits for it");
+	ui_test_keys(&t, "k");
+	cr_expect_eq(selected_row(), 0);
+	cr_expect_eq(ui_saved(&t.ui), UI_DRAW);
+	cr_expect_eq(t.ui.save_fd, -1);
+	cr_expect(shows("saved as test.pb.gz, later"));
+	cr_expect(!t.ui.status_bad);
+	t.save_end = -ENOSPC;
+	ui_test_keys(&t, "wa");
+	ui_saved(&t.ui);
+	cr_expect(t.ui.status_bad);
+}
+
 Test(ui, copy_gives_the_story)
 {
 	ui_test_keys(&t, "jy");

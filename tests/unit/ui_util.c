@@ -26,8 +26,15 @@ static int save(void *ctx, const struct tui_save *what, char *msg, size_t cap)
 	struct ui_test *t = ctx;
 	t->saved = *what;
 	t->save_cnt++;
-	snprintf(msg, cap, "saved as test.pb.gz");
-	return 0;
+	snprintf(msg, cap, t->save_fd ? "saving" : "saved as test.pb.gz");
+	return t->save_fd;
+}
+
+static int saved(void *ctx, char *msg, size_t cap)
+{
+	struct ui_test *t = ctx;
+	snprintf(msg, cap, "saved as test.pb.gz, later");
+	return t->save_end;
 }
 
 static void ports(const struct snapshot *s, char *buf, size_t cap)
@@ -35,7 +42,9 @@ static void ports(const struct snapshot *s, char *buf, size_t cap)
 	snprintf(buf, cap, s->target.tgid == 4242 ? ":8080, :8443" : "");
 }
 
-static const struct tui_ops ops = { .take = take, .command = command, .save = save };
+static const struct tui_ops ops = {
+	.take = take, .command = command, .save = save, .saved = saved
+};
 
 void ui_test_init(struct ui_test *t, int w, int h, bool live)
 {

@@ -11,6 +11,7 @@ struct ui_test {
 	struct canvas canvas;
 	struct tui_cmd last; /* what the owner got */
 	unsigned int cmd_cnt, save_cnt;
+	int save_fd, save_end; /* > 0: it goes on; how it ends */
 	struct tui_save saved;
 	unsigned int effects; /* of everything since the start, ORed */
 };
