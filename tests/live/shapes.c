@@ -3,10 +3,13 @@
  * servers do, and 8 clients of it. Prints the server's pid and waits for a line on stdin before the
  * clients start. LOG gets the server's truth, a line for each time that a thread worked on a
  * request: peer port, ordinal on the connection, tid, then in CLOCK_MONOTONIC ns: put in that
- * thread's queue, taken, done. What lies between was spent in queues. */
+ * thread's queue (accepters: sent by the client), taken, done. What lies between was spent in
+ * queues. */
 #include <arpa/inet.h>
+#include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,12 +34,15 @@ enum how { /* a worker hears of an item */
 	   BY_SIGNAL,    /* of a condition variable: nobody is woken where all are busy */
 	   BY_BROADCAST, /* all that wait are woken, one gets it */
 	   BY_POLLING,   /* nobody is ever woken: workers look every millisecond */
+	   BY_EVENTFD,   /* a semaphore */
+	   BY_FUTEX,     /* a count of their own, without a lock */
 };
 
 enum front { /* who reads requests, and who answers */
 	     LOOP_AND_WORKERS,
 	     LOOP_ONLY, /* workers tell the loop when they are done */
 	     THREADS,   /* one each connection, which waits for the workers */
+	     ACCEPTERS, /* the workers: a connection is a request, and waits to be accepted */
 };
 
 static const struct shape {
@@ -47,7 +54,9 @@ static const struct shape {
 		nap_us[STAGES]; /* an item takes half of it to one and a half; 0: next to nothing */
 	uint32_t slow_one_in;   /* else next to nothing; 0: all are slow */
 	bool lifo;
-	bool batch; /* takes all there are, works once, then tells each */
+	bool batch;      /* takes all there are, works once, then tells each */
+	bool own_socket; /* ACCEPTERS: each listens on one (SO_REUSEPORT); else all on one, of whom
+			  * one is woken (EPOLLEXCLUSIVE) */
 } shapes[] = {
 	{ .name = "pipe",
 	  .front = LOOP_AND_WORKERS,
@@ -59,6 +68,22 @@ static const struct shape {
 	  .how = BY_SIGNAL,
 	  .workers = { 2 },
 	  .nap_us = { 6000 } },
+	{ .name = "eventfd",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_EVENTFD,
+	  .workers = { 2 },
+	  .nap_us = { 6000 } },
+	{ .name = "futex",
+	  .front = LOOP_AND_WORKERS,
+	  .how = BY_FUTEX,
+	  .workers = { 2 },
+	  .nap_us = { 6000 } },
+	{ .name = "accepters", .front = ACCEPTERS, .workers = { 2 }, .nap_us = { 6000 } },
+	{ .name = "reuseport",
+	  .front = ACCEPTERS,
+	  .workers = { 2 },
+	  .nap_us = { 6000 },
+	  .own_socket = true },
 	{ .name = "lifo",
 	  .front = LOOP_AND_WORKERS,
 	  .how = BY_SIGNAL,
@@ -140,6 +165,8 @@ struct queue {
 	pthread_cond_t some;
 	uint32_t v[ITEMS_MAX], head, tail;
 	int pipe[2];
+	int event;              /* BY_EVENTFD */
+	_Atomic(uint32_t) left; /* BY_FUTEX: to be taken */
 };
 
 struct connection {
@@ -181,8 +208,37 @@ static void queue_init(struct queue *q)
 {
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->some, NULL);
-	if (pipe(q->pipe))
+	q->event = eventfd(0, EFD_SEMAPHORE);
+	if (pipe(q->pipe) || q->event < 0)
 		die("pipe");
+}
+
+/* @n workers may go on, those that do not wait under the queue's lock. */
+static void let_go(struct queue *q, uint32_t n)
+{
+	if (s.shape->how == BY_EVENTFD && eventfd_write(q->event, n))
+		die("eventfd");
+	if (s.shape->how == BY_FUTEX) {
+		atomic_fetch_add(&q->left, n);
+		syscall(SYS_futex, &q->left, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+	}
+}
+
+/* The other side of it. */
+static void wait_for_one(struct queue *q)
+{
+	eventfd_t one;
+
+	if (s.shape->how == BY_EVENTFD && eventfd_read(q->event, &one))
+		die("eventfd");
+	while (s.shape->how == BY_FUTEX) {
+		uint32_t n = atomic_load(&q->left);
+
+		if (n && atomic_compare_exchange_strong(&q->left, &n, n - 1))
+			break;
+		if (!n)
+			syscall(SYS_futex, &q->left, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	}
 }
 
 static void put(uint32_t stage, uint32_t i)
@@ -201,6 +257,7 @@ static void put(uint32_t stage, uint32_t i)
 	else if (s.shape->how == BY_BROADCAST)
 		pthread_cond_broadcast(&q->some);
 	pthread_mutex_unlock(&q->lock);
+	let_go(q, 1);
 }
 
 /* Takes at most @max items. 0: the server ends. */
@@ -209,6 +266,7 @@ static uint32_t take(struct queue *q, uint32_t *v, uint32_t max)
 	uint32_t n = 0;
 	if (s.shape->how == BY_PIPE)
 		return read(q->pipe[0], v, sizeof(*v)) == sizeof(*v);
+	wait_for_one(q);
 	pthread_mutex_lock(&q->lock);
 	while (q->head == q->tail && !s.stop) {
 		if (s.shape->how == BY_POLLING) {
@@ -231,6 +289,7 @@ static void end_queue(struct queue *q)
 	s.stop = true;
 	pthread_cond_broadcast(&q->some);
 	pthread_mutex_unlock(&q->lock);
+	let_go(q, WORKERS_MAX);
 	close(q->pipe[1]);
 }
 
@@ -248,6 +307,7 @@ static void finish(uint32_t i)
 	struct item *it = &s.items[i];
 	uint64_t one = 1;
 	switch (s.shape->front) {
+	case ACCEPTERS:
 	case LOOP_AND_WORKERS:
 		answer(it);
 		break;
@@ -291,13 +351,9 @@ static void *work(void *arg)
 
 /* ---- the front ---- */
 
-/* Reads one request of @c and queues it. Its number, or UINT32_MAX: the client has closed. */
-static uint32_t receive(struct connection *c)
+static uint32_t item_new(struct connection *c)
 {
-	char req[4];
 	uint32_t i;
-	if (read(c->fd, req, sizeof(req)) != sizeof(req))
-		return UINT32_MAX;
 	pthread_mutex_lock(&s.cnt_lock);
 	i = s.cnt++;
 	pthread_mutex_unlock(&s.cnt_lock);
@@ -312,6 +368,17 @@ static uint32_t receive(struct connection *c)
 	for (int k = 0; k < STAGES; k++)
 		it->nap_us[k] =
 			slow ? s.shape->nap_us[k] / 2 + (s.shape->nap_us[k] * (mix % 64)) / 64 : 0;
+	return i;
+}
+
+/* Reads one request of @c and queues it. Its number, or UINT32_MAX: the client has closed. */
+static uint32_t receive(struct connection *c)
+{
+	uint64_t sent;
+	uint32_t i;
+	if (read(c->fd, &sent, sizeof(sent)) != sizeof(sent))
+		return UINT32_MAX;
+	i = item_new(c);
 	put(0, i);
 	return i;
 }
@@ -386,6 +453,39 @@ static void accept_all(int listen_fd, struct connection *conns)
 	}
 }
 
+/* ---- workers that accept ---- */
+
+static void serve_accepted(int fd, const struct sockaddr_in *peer)
+{
+	struct connection c = { .fd = fd, .peer_port = ntohs(peer->sin_port) };
+	uint64_t sent;
+	if (read(fd, &sent, sizeof(sent)) == sizeof(sent)) {
+		uint32_t i = item_new(&c);
+		struct stretch *at = &s.items[i].at[0];
+		*at = (struct stretch){ .tid = gettid(), .put = sent, .taken = now_ns() };
+		nap(s.items[i].nap_us[0]);
+		at->done = now_ns();
+		finish(i);
+	}
+	close(fd);
+}
+
+static void *accept_all_day(void *arg)
+{
+	int fd = (int)(intptr_t)arg, ep = epoll_create1(0);
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev))
+		die("epoll");
+	while (!s.stop && epoll_wait(ep, &ev, 1, 20) >= 0) {
+		struct sockaddr_in peer;
+		socklen_t len = sizeof(peer);
+		int c = accept4(fd, (struct sockaddr *)&peer, &len, 0);
+		if (c >= 0) /* else another one has it */
+			serve_accepted(c, &peer);
+	}
+	return NULL;
+}
+
 static void write_log(const char *log)
 {
 	FILE *f = fopen(log, "w");
@@ -402,28 +502,40 @@ static void write_log(const char *log)
 		die(log);
 }
 
-static void serve(int listen_fd, const char *log)
+static void serve_by_workers(int listen_fd)
 {
 	static struct connection conns[CLIENTS];
+	accept_all(listen_fd, conns);
+	if (s.shape->front != THREADS) {
+		serve_in_loop(conns);
+		return;
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		if (pthread_create(&conns[i].thread, NULL, serve_connection, &conns[i]))
+			die("thread");
+	for (int i = 0; i < CLIENTS; i++)
+		pthread_join(conns[i].thread, NULL);
+}
+
+/* @over: it ends when the clients do. */
+static void serve(const int *listen_fd, int over, const char *log)
+{
 	pthread_t workers[STAGES][WORKERS_MAX];
+	bool accepters = s.shape->front == ACCEPTERS;
+	char end;
 	s.event = eventfd(0, 0);
 	queue_init(&s.over);
 	for (uint32_t k = 0; k < STAGES; k++) {
 		queue_init(&s.queue[k]);
 		for (uint32_t i = 0; i < s.shape->workers[k]; i++)
-			if (pthread_create(&workers[k][i], NULL, work, (void *)(uintptr_t)k))
+			if (pthread_create(&workers[k][i], NULL, accepters ? accept_all_day : work,
+					   (void *)(uintptr_t)(accepters ? listen_fd[i] : (int)k)))
 				die("worker");
 	}
-	accept_all(listen_fd, conns);
-	if (s.shape->front == THREADS) {
-		for (int i = 0; i < CLIENTS; i++)
-			if (pthread_create(&conns[i].thread, NULL, serve_connection, &conns[i]))
-				die("thread");
-		for (int i = 0; i < CLIENTS; i++)
-			pthread_join(conns[i].thread, NULL);
-	} else {
-		serve_in_loop(conns);
-	}
+	if (!accepters)
+		serve_by_workers(listen_fd[0]);
+	while (read(over, &end, 1) > 0)
+		;
 	for (uint32_t k = 0; k < STAGES; k++) {
 		end_queue(&s.queue[k]);
 		for (uint32_t i = 0; i < s.shape->workers[k]; i++)
@@ -439,44 +551,69 @@ struct client {
 	uint64_t end;
 };
 
+static int connect_to(const struct client *c)
+{
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(fd, (const struct sockaddr *)&c->addr, sizeof(c->addr)) < 0)
+		die("connect");
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
+}
+
 static void *ask(void *arg)
 {
 	struct client *c = arg;
 	char reply[4];
-	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (connect(fd, (struct sockaddr *)&c->addr, sizeof(c->addr)) < 0)
-		die("connect");
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	int fd = connect_to(c);
 	while (now_ns() < c->end) {
-		if (write(fd, "work", 4) != 4 || read(fd, reply, 4) != 4)
+		uint64_t sent = now_ns();
+		if (write(fd, &sent, sizeof(sent)) != sizeof(sent) || read(fd, reply, 4) != 4)
 			die("client");
 		nap(1000);
+		if (s.shape->front == ACCEPTERS) {
+			close(fd);
+			fd = connect_to(c);
+		}
 	}
 	close(fd);
 	return NULL;
+}
+
+static int listen_at(struct sockaddr_in *addr)
+{
+	socklen_t len = sizeof(*addr);
+	int one = 1, type = s.shape->front == ACCEPTERS ? SOCK_STREAM | SOCK_NONBLOCK : SOCK_STREAM;
+	int fd = socket(AF_INET, type, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)addr, len) || listen(fd, CLIENTS) ||
+	    getsockname(fd, (struct sockaddr *)addr, &len))
+		die("listen");
+	return fd;
 }
 
 int main(int argc, char **argv)
 {
 	struct client c = { .addr = { .sin_family = AF_INET,
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
-	socklen_t len = sizeof(c.addr);
 	pthread_t clients[CLIENTS];
-	int status, fd = socket(AF_INET, SOCK_STREAM, 0);
+	int status, fd[WORKERS_MAX], over[2];
 	for (size_t i = 0; argc == 4 && i < sizeof(shapes) / sizeof(*shapes); i++)
 		if (!strcmp(shapes[i].name, argv[1]))
 			s.shape = &shapes[i];
 	if (!s.shape)
 		return fprintf(stderr, "usage: shapes SHAPE SECONDS LOG\n"), 2;
-	if (bind(fd, (struct sockaddr *)&c.addr, len) || listen(fd, CLIENTS) ||
-	    getsockname(fd, (struct sockaddr *)&c.addr, &len))
-		die("listen");
+	for (uint32_t i = 0; i < s.shape->workers[0]; i++)
+		fd[i] = i && !s.shape->own_socket ? fd[0] : listen_at(&c.addr);
+	if (pipe(over))
+		die("pipe");
 	pid_t server = fork();
 	if (server == 0) {
-		serve(fd, argv[3]);
+		close(over[1]);
+		serve(fd, over[0], argv[3]);
 		_exit(0);
 	}
-	close(fd);
+	for (uint32_t i = 0; i < s.shape->workers[0]; i++)
+		close(fd[i]);
 	printf("%d\n", server);
 	fflush(stdout);
 	(void)getchar();
@@ -485,5 +622,6 @@ int main(int argc, char **argv)
 		pthread_create(&clients[i], NULL, ask, &c);
 	for (int i = 0; i < CLIENTS; i++)
 		pthread_join(clients[i], NULL);
+	close(over[1]);
 	return waitpid(server, &status, 0) == server && status == 0 ? 0 : 1;
 }

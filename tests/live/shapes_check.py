@@ -10,10 +10,10 @@ from collections import defaultdict
 
 LEAST_NS = 300_000  # shorter pieces are the ways between threads
 NOT_TOLD = {"unknown", "async", "ambiguous", "cycle", "blocked"}
-NEUTRAL = {"cpu", "runq", "stolen", "throttle", "lock_handoff", "transit", "sockq", "fork"}
+NEUTRAL = {"cpu", "runq", "stolen", "throttle", "lock_handoff", "transit", "sockq", "acceptq", "fork"}
 WAITS = {"sleep"}  # the work of all shapes is a sleep
 SHARE = 0.95
-SHAPES = ("pool", "lifo", "some-slow", "herd", "polling", "batch", "executor", "stages", "offload",
+SHAPES = ("pool", "eventfd", "futex", "accepters", "reuseport", "lifo", "some-slow", "herd", "polling", "batch", "executor", "stages", "offload",
           "helper", "helper-some-slow", "helper-batch")
 
 
