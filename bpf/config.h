@@ -34,6 +34,10 @@ enum {
 	CC_BPF_REQ_SEQ_FN = 4, /* sequence numbers, at the end of tcp_recvmsg and tcp_sendmsg */
 };
 
+/* The cache of unwind rules (rule.h). Verify: all stacks are sent raw, with what it made of them.
+ */
+enum { RULES_OFF, RULES_ON, RULES_VERIFY };
+
 struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u64 min_block_ns;   /* shorter waits are summed into SHORT; 0: every wait is told */
 	__u64 stack_min_ns;   /* EXTRA and stacks from here on */
@@ -48,6 +52,7 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u32 has_prev_state; /* sched_switch tells prev_state (since 5.18) */
 	__u32 snap_burst;     /* snapshots per CPU and 20 ms */
 	__u32 has_task_kfunc; /* bpf_task_from_vpid (since 6.14) is there */
+	__u32 rule_cache;     /* RULES_* */
 };
 
 struct cc_bpf_target {

@@ -127,6 +127,7 @@ struct mm_struct {
 	unsigned long start_code;
 	unsigned long start_stack;
 	unsigned long mmap_base;
+	unsigned long exec_vm; /* pages that are executable and not writable */
 	struct rw_semaphore mmap_lock;
 	struct file *exe_file;
 };

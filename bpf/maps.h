@@ -13,6 +13,7 @@
 
 #include "config.h"
 #include "event.h"
+#include "raw_stack.h"
 
 #include <bpf/bpf_helpers.h>
 

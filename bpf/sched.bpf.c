@@ -146,8 +146,10 @@ static __always_inline void slow_in(struct task_struct *p, struct task_state *st
 		return;
 	}
 	if (snap && (cfg.stack_tier == TIER_WAKING || cfg.stack_tier == TIER_EAGER) &&
-	    snap_allowed(c, blocked, now))
+	    snap_allowed(c, blocked, now)) {
 		snap_send_kept(p, st->seq - 1, st->out, now);
+		snap_spent(c, true);
+	}
 	extra_send(p, st, c, false);
 }
 
@@ -376,7 +378,7 @@ static __always_inline void slow_wake(__u64 *ctx, struct task_struct *p, struct 
 	if (st->wake_timer || !snap_allowed(c, waited, now))
 		return;
 	who.user = is_target(cur->tgid);
-	snap_current(ctx, cur, SNAP_SLOT_WAKING, &who, now);
+	snap_spent(c, snap_current(ctx, cur, SNAP_SLOT_WAKING, &who, now));
 }
 
 SEC("tp_btf/sched_waking")

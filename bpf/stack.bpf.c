@@ -28,7 +28,7 @@ int sched_exit_tp(__u64 *ctx)
 	if ((now_flags & ST_SNAP) && snap_allowed(c, st->in - st->out, st->in)) {
 		who.tid = cur->pid;
 		who.seq = st->seq - 1;
-		snap_current(ctx, cur, SNAP_SLOT_RESUME, &who, st->in);
+		snap_spent(c, snap_current(ctx, cur, SNAP_SLOT_RESUME, &who, st->in));
 	}
 	extra_send(cur, st, c, true);
 	return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* task: births, exec, names and deaths of traced tasks. */
 #include "go.h"
+#include "layout.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -96,8 +97,10 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 
 	if (!bpf_task_storage_get(&tasks, parent, 0, 0) && !is_target(parent->tgid))
 		return 0;
-	if (child->tgid != parent->tgid)
+	if (child->tgid != parent->tgid) {
 		target_inherit(parent, child, now);
+		chain_fork(parent->tgid, child->tgid);
+	}
 	st = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (st) {
 		st->waker_tid = parent->pid;
@@ -129,6 +132,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *p, int old_pid)
 	if (!bpf_task_storage_get(&tasks, p, 0, 0) &&
 	    !(target_comm_cnt && target_by_name(p, p->comm, now)))
 		return 0;
+	chain_forget(tgid);
 	if (go_proc_cnt) /* what was known of the program is no more */
 		bpf_map_delete_elem(&go_procs, &tgid);
 	r = task_reserve(now);
@@ -154,8 +158,10 @@ int BPF_PROG(sched_process_exit, struct task_struct *p)
 	task_short_flush(p, st, now);
 	if (st->lost) /* no record of its own will carry it any more */
 		rec_lost(CC_REC_EPISODE, 0, now);
-	if (!p->signal->live.counter)
+	if (!p->signal->live.counter) {
 		bpf_map_delete_elem(&targets, &tgid);
+		chain_forget(tgid);
+	}
 	r = task_reserve(now);
 	if (!r)
 		return 0;

@@ -40,6 +40,15 @@ $(O)/tests/%: $(O)/tests/%.o $(LIBS_OURS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) -o $@ $< $(TEST_LIBS) $(if $(findstring tests/tui/,$@),-lvterm)
 
+# two libraries for rules_load: code as long, at the same place, that means other things
+SWAP_a := -DROOM=1000 -DNAME=swap_a -DCALL=SYS_poll
+SWAP_b := -DROOM=3000 -DNAME=swap_b -DCALL=SYS_nanosleep
+SWAPS  := $(O)/tests/live/lib/swap_a.so $(O)/tests/live/lib/swap_b.so
+$(O)/tests/live/lib/swap_%.so: tests/live/lib/swap.c Makefile tests/tests.mk
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -shared $(SWAP_$*) -o $@ $<
+
 # scripts: *.test in these folders, run with CRITICAST and BUILD set
 TEST_SCRIPTS := $(sort $(wildcard tests/oracle/*.test tests/tui/*.test tests/cli/*.test tests/live/*.test))
 TSAN_PROGS := $(patsubst tests/tsan/%.c,$(O)/tests/tsan/%,$(wildcard tests/tsan/*.c))
@@ -50,7 +59,7 @@ test-deps:
 	$(Q)scripts/deps test
 test: test-deps
 	$(Q)$(MAKE) --no-print-directory test-run
-test-build: all $(O)/tests/unit/unit $(PROGS)
+test-build: all $(O)/tests/unit/unit $(PROGS) $(SWAPS)
 test-run: test-build
 	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/run $(O)/tests/unit/unit $(TEST_SCRIPTS) $(TSAN_PROGS)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load.h"
 #include "go.h"
+#include "rules.h"
 #include "sample.h"
 #include "targets.h"
 
@@ -132,6 +133,7 @@ static void choose_programs(struct loader *l, const struct btf *kernel)
 		{ s->progs.tcp_retransmit_skb, "tcp_retransmit_skb" },
 		{ s->progs.sched_migrate_task, "sched_migrate_task" },
 		{ s->progs.task_rename, "task_rename" },
+		{ s->progs.vm_unmapped_area, "vm_unmapped_area" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
 		if (!load_has_tracepoint(kernel, optional[i].tracepoint))
@@ -144,19 +146,27 @@ static void choose_programs(struct loader *l, const struct btf *kernel)
 	bpf_program__set_autoload(s->progs.open_task, !l->iter_sleepable);
 }
 
-static int try_load(struct loader *l, const struct btf *kernel, bool go, struct cc_err *err)
+struct attempt {
+	bool go, sleepable;
+	uint32_t rules; /* RULES_* */
+};
+
+static int try_load(struct loader *l, const struct btf *kernel, const struct attempt *a,
+		    struct cc_err *err)
 {
 	l->skel = criticast__open();
 	if (!l->skel)
 		return -errno;
+	l->iter_sleepable = a->sleepable;
 	set_config(l, kernel);
 	choose_programs(l, kernel);
+	rules_prepare(l, a->rules);
 	sample_prepare(l);
 	int ret = bpf_map__set_max_entries(l->skel->maps.events, (__u32)l->o.ring_bytes);
 	if (!ret)
 		ret = bpf_map__set_max_entries(l->skel->maps.control, CONTROL_BYTES);
 	if (!ret)
-		ret = go_prepare(l, go);
+		ret = go_prepare(l, a->go);
 	if (!ret)
 		ret = sock_prepare(l, err);
 	((struct cc_bpf_config *)&l->skel->rodata->cfg)->req_tier =
@@ -179,7 +189,28 @@ static bool tier_possible(enum loader_stack_tier t, const struct btf *kernel)
 	return t != LOADER_STACK_LATE || load_has_tracepoint(kernel, "sched_exit_tp");
 }
 
-/* Tries the tiers from the best on, each with the sleepable iterator (5.18) and without. */
+/* One tier: with the cache of unwind rules and without, with the sleepable iterator (5.18) and
+ * without. */
+static int load_tier(struct loader *l, const struct btf *kernel, bool go, struct cc_err *err)
+{
+	static const uint32_t modes[] = { [LOADER_RULES_AUTO] = RULES_ON,
+					  [LOADER_RULES_OFF] = RULES_OFF,
+					  [LOADER_RULES_VERIFY] = RULES_VERIFY };
+	uint32_t rules = l->stack_tier == LOADER_STACK_NONE ? RULES_OFF : modes[l->o.rules];
+	for (;;) {
+		for (int sleepable = 1; sleepable >= 0; sleepable--) {
+			const struct attempt a = { go, sleepable, rules };
+			int ret = try_load(l, kernel, &a, err);
+			if (!ret || ret == -EPERM || ret == -ENOMEM)
+				return ret; /* nothing else would help */
+			if (!sleepable && rules == RULES_OFF)
+				return ret;
+		}
+		rules = RULES_OFF;
+	}
+}
+
+/* Tries the tiers from the best on. */
 static int load_tiers(struct loader *l, const struct btf *kernel, bool go, struct cc_err *err)
 {
 	static const enum loader_stack_tier order[] = { LOADER_STACK_LATE, LOADER_STACK_EAGER,
@@ -187,16 +218,10 @@ static int load_tiers(struct loader *l, const struct btf *kernel, bool go, struc
 	bool automatic = l->o.stack_tier == LOADER_STACK_AUTO;
 	size_t cnt = automatic ? ARRAY_SIZE(order) : 1;
 	int ret = -EOPNOTSUPP;
-	for (size_t i = 0; i < cnt && ret; i++) {
+	for (size_t i = 0; i < cnt && ret && ret != -EPERM && ret != -ENOMEM; i++) {
 		l->stack_tier = automatic ? order[i] : l->o.stack_tier;
-		if (!tier_possible(l->stack_tier, kernel))
-			continue;
-		for (int sleepable = 1; sleepable >= 0 && ret; sleepable--) {
-			l->iter_sleepable = sleepable;
-			ret = try_load(l, kernel, go, err);
-			if (ret == -EPERM || ret == -ENOMEM)
-				return ret; /* no other tier would help */
-		}
+		if (tier_possible(l->stack_tier, kernel))
+			ret = load_tier(l, kernel, go, err);
 	}
 	return ret;
 }
@@ -283,11 +308,12 @@ static int attach_all(struct loader *l, struct cc_err *err)
 		struct bpf_link **link;
 	} all[] = {
 #define P(name) { s->progs.name, &s->links.name }
-		P(hrtimer_expire_entry), P(hrtimer_expire_exit), P(timer_expire_entry),
-		P(timer_expire_exit),    P(tcp_retransmit_skb),  P(sched_process_fork),
-		P(sched_process_exec),   P(sched_process_exit),  P(task_rename),
-		P(sched_waking),         P(sched_exit_tp),       P(sched_switch),
-		P(sched_migrate_task),   P(irq_handler_entry),   P(irq_handler_exit),
+		P(vm_unmapped_area),   P(hrtimer_expire_entry), P(hrtimer_expire_exit),
+		P(timer_expire_entry), P(timer_expire_exit),    P(tcp_retransmit_skb),
+		P(sched_process_fork), P(sched_process_exec),   P(sched_process_exit),
+		P(task_rename),        P(sched_waking),         P(sched_exit_tp),
+		P(sched_switch),       P(sched_migrate_task),   P(irq_handler_entry),
+		P(irq_handler_exit),
 #undef P
 	};
 	int ret = 0;

@@ -6,6 +6,7 @@
 #include "iter.h"
 #include "load.h"
 #include "loader_int.h"
+#include "raw_stack.h"
 #include "rings.h"
 #include "sample.h"
 #include "stats.h"

@@ -10,6 +10,7 @@
 #define CC_LOADER_H
 
 #include "base.h"
+#include "rule.h"
 #include "source.h"
 
 /* When the stacks of slow waits are taken. The numbers are those of CC_OPT_STACK_TIER. */
@@ -38,6 +39,13 @@ enum loader_go_tier {
 	LOADER_GO_ID = 2,    /* which goroutine a thread runs; no uprobes */
 	LOADER_GO_WAITS = 3, /* and every wait: uprobes on gopark, ready, execute and channels */
 	LOADER_GO_FULL = 4,  /* and every status change: casgstatus in place of ready and execute */
+};
+
+/* The kernel's cache of unwind rules (rule.h). */
+enum loader_rules {
+	LOADER_RULES_AUTO = 0, /* if the kernel takes it */
+	LOADER_RULES_OFF = 1,
+	LOADER_RULES_VERIFY = 2, /* it unwinds, and all stacks come raw nevertheless */
 };
 
 struct go_target;
@@ -85,6 +93,7 @@ struct loader_opts {          /* 0 is the default of every field */
 	uint32_t sample_hz; /* samples of what runs, a second and CPU; 0: none */
 	enum loader_stack_tier stack_tier;
 	enum loader_req_tier req_tier;
+	enum loader_rules rules;
 	cc_ns interval_ns;   /* between TICKs; 0: 1 s */
 	uint32_t snap_bytes; /* of user stack per snapshot; 0: 8192; at most CC_SNAP_MAX */
 	uint64_t ring_bytes; /* 0: 4 MiB, 16 for Go; rounded up to a power of two of pages */
@@ -101,6 +110,9 @@ struct loader_opts {          /* 0 is the default of every field */
  */
 CC_NODISCARD int loader_source_new(const struct loader_opts *o, struct cc_err *err,
 				   struct cc_source **ret);
+
+/* How its cache of unwind rules is filled; as long as @s lives. Returns false if it has none. */
+bool loader_rule_cache(struct cc_source *s, struct cc_rule_cache *ret);
 
 struct loader_prog_stats {
 	const char *name;    /* borrowed from the source */

@@ -59,6 +59,7 @@ struct loader {
 	uint32_t cgroup_cnt;
 	enum loader_stack_tier stack_tier;
 	enum loader_req_tier req_tier;
+	uint32_t rule_cache; /* RULES_*, as it was loaded */
 	bool iter_sleepable; /* the task iterator can read user stacks */
 	int stats_fd;        /* BPF_ENABLE_STATS; -1: off */
 	cc_ns next_tick, last_drain;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stream.h"
+#include "rules.h"
 #include "sample.h"
 
 #include "go.h"
@@ -123,6 +124,8 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 		snprintf(text, sizeof(text), "requests: %s", loader_req_tier_name(l->req_tier));
 		ret = stream_note(text, fn, ctx);
 	}
+	if (ret >= 0 && rules_note(l))
+		ret = stream_note(rules_note(l), fn, ctx);
 	if (ret >= 0 && l->go_err) {
 		snprintf(text, sizeof(text),
 			 "go: this kernel refuses the programs for goroutines (%s): threads only",
@@ -196,12 +199,19 @@ int stream_read_counters(struct loader *l, uint64_t ret[CC_BPF_CNT_MAX])
 	return err;
 }
 
+/* Those that the resolver tells. */
+static bool is_resolvers(uint16_t cnt)
+{
+	return cnt == CC_CNT_UNWOUND || cnt == CC_CNT_UNWOUND_FULL || cnt == CC_CNT_VERIFIED ||
+	       cnt == CC_CNT_VERIFY_WRONG;
+}
+
 int stream_counters(struct loader *l, cc_record_fn *fn, void *ctx)
 {
 	uint64_t v[CC_BPF_CNT_MAX];
 	int ret = stream_read_counters(l, v);
 	for (uint16_t k = 1; ret >= 0 && k <= CC_CNT_LAST; k++)
-		if (k != CC_CNT_UNWOUND && k != CC_CNT_UNWOUND_FULL) /* the resolver's */
+		if (!is_resolvers(k))
 			ret = put_counter(CC_REC_COUNTER, k, v[k], fn, ctx);
 	return ret < 0 ? ret : 0;
 }

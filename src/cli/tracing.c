@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracing.h"
 #include "filter.h"
+#include "raw_stack.h"
 #include "resolver.h"
 #include "trace.h"
 
@@ -94,17 +95,23 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 		.snap_bytes = (uint32_t)CC_MIN(o->snap_bytes, (uint64_t)CC_SNAP_MAX),
 		.ring_bytes = o->ring_bytes,
 	};
+	const char *verify = getenv("CRITICAST_VERIFY"); /* tests and bench-stacks */
+	if (verify)
+		lo.rules = *verify == '0' ? LOADER_RULES_OFF : LOADER_RULES_VERIFY;
 	int err = go != LOADER_GO_OFF ? go_find_new(o, (enum loader_go_tier)go, &lo.go) : 0;
 	return err ? err : loader_source_new(&lo, why, ret);
 }
 
 int tracing_try(const struct cli_opts *opts, struct collect_opts *ret, struct cc_err *why)
 {
-	const struct resolver_opts ro = { .names = !opts->no_symbols };
+	struct resolver_opts ro = { .names = !opts->no_symbols };
+	struct cc_rule_cache rules;
 	*why = (struct cc_err){ .pos = -1 };
 	int err = open_source(opts, &ret->source, why);
 	if (!opts->debuginfod) /* the library would ask it by itself */
 		unsetenv("DEBUGINFOD_URLS");
+	if (!err && loader_rule_cache(ret->source, &rules))
+		ro.rules = &rules;
 	return err ? err : resolver_new(&ro, &ret->resolver);
 }
 

@@ -52,8 +52,10 @@ enum {
 	CC_REC_LISTEN = 22,     /* struct cc_rec_listen: a target's listening socket */
 	CC_REC_WAKE = 23,       /* struct cc_rec_wake: a wake that no EPISODE carries */
 	CC_REC_KIND_CNT,
-	CC_REC_SNAP = 200, /* struct cc_rec_snap: ring only, never in a file: a raw user stack
-			    * that user space unwinds into STACK */
+	CC_REC_SNAP = 200, /* struct cc_rec_snap (raw_stack.h): ring only, never in a file: a raw
+			    * stack that user space unwinds into STACK */
+	CC_REC_CHAIN =
+		201, /* struct cc_rec_chain: ring only: a stack that the kernel side unwound */
 };
 
 struct cc_rec {     /* the header of every record */
@@ -202,28 +204,6 @@ struct cc_rec_stack {
 	__u64 ip[]; /* innermost first; return addresses are as on the stack */
 };
 _Static_assert(sizeof(struct cc_rec_stack) == 32, "wire size");
-
-/* What a SNAP belongs to. */
-enum { CC_SNAP_BLOCKED = 0, CC_SNAP_WAKER = 1, CC_SNAP_SAMPLE = 2, CC_SNAP_OPEN = 3 };
-
-#define CC_SNAP_KFRAMES 64
-#define CC_SNAP_MAX 16384 /* bytes of user stack */
-
-struct cc_rec_snap {     /* size counts only the bytes that are used */
-	struct cc_rec h; /* aux = CC_SNAP_* */
-	__u32 tid;       /* of the EPISODE or OPEN_TASK it belongs to */
-	__u32 seq;
-	__u32 owner_tid;  /* whose stack it is: tid, or the waker */
-	__u32 owner_tgid; /* 0: no user stack */
-	__u64 ip, sp, bp;
-	__u64 regs[13]; /* rax rbx rcx rdx rsi rdi r8 .. r14 (x86-64); x0 .. (arm64: see loader) */
-	__u64 r15;
-	__u64 stack_top;  /* 0: not known */
-	__u32 kframe_cnt; /* frames first, then the bytes */
-	__u32 byte_cnt;   /* from sp up */
-	__u64 data[];     /* kframe_cnt kernel addresses, then byte_cnt bytes, padded to 8 */
-};
-_Static_assert(sizeof(struct cc_rec_snap) == 184, "wire size");
 
 struct cc_rec_sample {
 	struct cc_rec h;
@@ -521,7 +501,13 @@ enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */
        CC_CNT_DROP_GO = 15,      /* Go records that found the ring full */
        CC_CNT_GO_EPISODES = 16,  /* waits of goroutines seen */
        CC_CNT_GO_HITS = 17,      /* of the probes on Go programs */
-       CC_CNT_LAST = CC_CNT_GO_HITS,
+       CC_CNT_CHAINS = 18,       /* user stacks of waits and wakers that were unwound in the
+				  * kernel, by rules it was taught */
+       CC_CNT_SNAPS = 19,        /* that were copied */
+       CC_CNT_STACK_BYTES = 20,  /* of ring that stacks took, kernel stacks included */
+       CC_CNT_VERIFIED = 21,     /* of CHAINS, unwound once more here to compare (tests) ... */
+       CC_CNT_VERIFY_WRONG = 22, /* ... and not alike */
+       CC_CNT_LAST = CC_CNT_VERIFY_WRONG,
 };
 
 struct cc_rec_counter {

@@ -343,6 +343,11 @@ static void put_counters(struct json *j, const struct snapshot *s)
 	CC_DROPS(X)
 #undef X
 	json_close(j, '}');
+	json_u64(j, "stacks_in_kernel", st->counter[CC_CNT_CHAINS]);
+	json_u64(j, "stacks_copied", st->counter[CC_CNT_SNAPS]);
+	json_u64(j, "stack_bytes", st->counter[CC_CNT_STACK_BYTES]);
+	json_u64(j, "stacks_verified", st->counter[CC_CNT_VERIFIED]);
+	json_u64(j, "stacks_wrong", st->counter[CC_CNT_VERIFY_WRONG]);
 	json_close(j, '}');
 }
 

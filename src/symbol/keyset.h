@@ -5,6 +5,7 @@
 #define CC_KEYSET_H
 
 #include "base.h"
+#include "rule.h" /* mix64(), hash_add() */
 
 struct keyset {
 	uint64_t *slots; /* open addressing; 0: empty */
@@ -20,21 +21,5 @@ bool keyset_has(const struct keyset *s, uint64_t key);
 
 /* Returns 1 if @key (not 0) is new, 0 if it was there, -ENOMEM (the set is unchanged). */
 CC_NODISCARD int keyset_add(struct keyset *s, uint64_t key);
-
-/* A bijective mix: every input bit moves every output bit (the finalizer of SplitMix64). */
-static inline uint64_t mix64(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ull;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
-/* Appends @x to the hash @h; the order of appends counts. */
-static inline uint64_t hash_add(uint64_t h, uint64_t x)
-{
-	return mix64(h * 0x9e3779b97f4a7c15ull + x + 1);
-}
 
 #endif

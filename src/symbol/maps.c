@@ -10,6 +10,7 @@
 
 #define MAPPING_MAX 65536u   /* vm.max_map_count is 65530 */
 #define TEXT_MAX (32u << 20) /* bytes of /proc/PID/maps */
+#define MAPPING_PAGE ((uint64_t)sysconf(_SC_PAGESIZE))
 
 void maps_init(struct maps *m, uint32_t tgid) { *m = (struct maps){ .tgid = tgid }; }
 
@@ -198,6 +199,24 @@ int maps_refresh(struct maps *m, bool *ret_changed)
 	err = len ? maps_parse(m, text, len, ret_changed) : -ESRCH;
 	free(text);
 	return err;
+}
+
+void maps_layout(const struct maps *m, struct cc_layout *ret)
+{
+	uint64_t id = 0, pages = 0;
+
+	for (size_t i = 0; i < m->cnt; i++) {
+		const struct mapping *p = &m->v[i];
+
+		if (!p->exec)
+			continue;
+		id = hash_add(hash_add(hash_add(id, p->start), p->end), p->off);
+		id = hash_add(hash_add(id, p->ino), (uint64_t)p->dev << 1 | p->write);
+		/* the vsyscall page is shown to all, but is nobody's */
+		if (!p->write && strcmp(maps_path(m, p), "[vsyscall]") != 0)
+			pages += (p->end - p->start) / MAPPING_PAGE;
+	}
+	*ret = (struct cc_layout){ .id = id ? id : 1, .code_pages = pages };
 }
 
 struct mapping *maps_find(struct maps *m, uint64_t addr)

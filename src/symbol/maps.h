@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "elf_file.h"
+#include "rule.h"
 
 /* Files that processes have mapped, each opened and read once. */
 struct file_cache;
@@ -55,6 +56,9 @@ CC_NODISCARD int maps_refresh(struct maps *m, bool *ret_changed);
 CC_NODISCARD int maps_parse(struct maps *m, const char *text, size_t len, bool *ret_changed);
 
 struct mapping *maps_find(struct maps *m, uint64_t addr); /* NULL: nothing is mapped there */
+
+/* What code lies where: equal only if all executable mappings are. */
+void maps_layout(const struct maps *m, struct cc_layout *ret);
 
 static inline const char *maps_path(const struct maps *m, const struct mapping *p)
 {

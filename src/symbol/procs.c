@@ -104,6 +104,7 @@ static struct proc *add(struct procs *p, uint32_t tgid)
 
 static void read_maps(struct procs *p, struct proc *proc)
 {
+	uint64_t layout = proc->layout.id;
 	cc_ns begin = now(), end;
 	bool changed = false;
 	int err = maps_refresh(&proc->maps, &changed);
@@ -111,7 +112,10 @@ static void read_maps(struct procs *p, struct proc *proc)
 	end = now();
 	if (changed)
 		proc->epoch = ++p->epochs;
-	proc->backoff = CC_MIN(proc->backoff * 2, BACKOFF_MAX);
+	if (!err)
+		maps_layout(&proc->maps, &proc->layout);
+	proc->backoff =
+		proc->layout.id != layout ? BACKOFF_MIN : CC_MIN(proc->backoff * 2, BACKOFF_MAX);
 	proc->next_read = end + CC_MAX(proc->backoff, (end - begin) * READ_SHARE);
 	if (!err)
 		proc->read_at = end;

@@ -12,6 +12,9 @@ struct proc {
 	uint32_t tgid;
 	uint32_t epoch; /* never the same twice within a struct procs */
 	struct maps maps;
+	struct cc_layout layout; /* of these maps; id 0: they could not be read */
+	uint64_t layout_given;   /* id of the one the kernel was told; 0: none */
+	cc_ns given_at;
 	struct perf_map *jit; /* owned; NULL: nobody asked for code of a JIT yet */
 	cc_ns born;      /* fork or exec as far as seen: what is older was another program; or 0 */
 	cc_ns read_at;   /* mappings, by CLOCK_MONOTONIC; 0: never with success */

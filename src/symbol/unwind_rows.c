@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cfi.h"
+#include "cfi_eval.h"
+#include "cfi_rule.h"
 #include "go_tab.h"
 #include "unwinder.h"
 
-#include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
-
-#define EXPR_STACK 16
 
 struct rows {
 	struct unwinder base;
@@ -46,142 +45,22 @@ static bool get_reg(const struct state *s, unsigned int reg, uint64_t *ret)
 	return true;
 }
 
-/* One operation on two values. Returns false if it is none, or makes no sense. */
-static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
+static bool eval_reg(void *ctx, unsigned int reg, struct cfi_value *ret)
 {
-	switch (atom) {
-	case DW_OP_plus:
-		*ret = a + b;
-		return true;
-	case DW_OP_minus:
-		*ret = a - b;
-		return true;
-	case DW_OP_mul:
-		*ret = a * b;
-		return true;
-	case DW_OP_and:
-		*ret = a & b;
-		return true;
-	case DW_OP_or:
-		*ret = a | b;
-		return true;
-	case DW_OP_xor:
-		*ret = a ^ b;
-		return true;
-	case DW_OP_shl:
-		*ret = b < 64 ? a << b : 0;
-		return true;
-	case DW_OP_shr:
-		*ret = b < 64 ? a >> b : 0;
-		return true;
-	case DW_OP_shra:
-		*ret = (uint64_t)((int64_t)a >> CC_MIN(b, 63));
-		return true;
-	case DW_OP_eq:
-		*ret = a == b;
-		return true;
-	case DW_OP_ne:
-		*ret = a != b;
-		return true;
-	case DW_OP_lt:
-		*ret = (int64_t)a < (int64_t)b;
-		return true;
-	case DW_OP_le:
-		*ret = (int64_t)a <= (int64_t)b;
-		return true;
-	case DW_OP_gt:
-		*ret = (int64_t)a > (int64_t)b;
-		return true;
-	case DW_OP_ge:
-		*ret = (int64_t)a >= (int64_t)b;
-		return true;
-	}
-	return false;
+	ret->base = CFI_NUMBER;
+	return get_reg(ctx, reg, &ret->v);
 }
 
-/* What an operation pushes that needs nothing from the stack. */
-static bool pushed(const struct state *s, uint8_t atom, struct bytes *b, uint64_t *ret)
-{
-	uint64_t reg;
+static bool eval_load(void *ctx, struct cfi_value *v) { return read_stack(ctx, v->v, &v->v); }
 
-	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31) {
-		*ret = atom - DW_OP_lit0;
-		return true;
-	}
-	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31) {
-		if (!get_reg(s, atom - DW_OP_breg0, ret))
-			return false;
-		*ret += (uint64_t)take_sleb(b);
-		return true;
-	}
-	switch (atom) {
-	case DW_OP_const1u:
-		*ret = take(b, 1);
-		return true;
-	case DW_OP_const2u:
-		*ret = take(b, 2);
-		return true;
-	case DW_OP_const4u:
-		*ret = take(b, 4);
-		return true;
-	case DW_OP_const8u:
-		*ret = take(b, 8);
-		return true;
-	case DW_OP_const1s:
-		*ret = (uint64_t)take_signed(b, 1);
-		return true;
-	case DW_OP_const2s:
-		*ret = (uint64_t)take_signed(b, 2);
-		return true;
-	case DW_OP_const4s:
-		*ret = (uint64_t)take_signed(b, 4);
-		return true;
-	case DW_OP_const8s:
-		*ret = take(b, 8);
-		return true;
-	case DW_OP_constu:
-		*ret = take_uleb(b);
-		return true;
-	case DW_OP_consts:
-		*ret = (uint64_t)take_sleb(b);
-		return true;
-	case DW_OP_bregx:
-		reg = take_uleb(b);
-		if (reg >= CFI_REGS || !get_reg(s, (unsigned int)reg, ret))
-			return false;
-		*ret += (uint64_t)take_sleb(b);
-		return true;
-	}
-	return false;
-}
-
-/* Runs an expression, which finds @cfa on its stack if there is one. No jumps: it ends. */
 static bool evaluate(struct state *s, struct bytes e, const uint64_t *cfa, uint64_t *ret)
 {
-	uint64_t st[EXPR_STACK] = { cfa ? *cfa : 0 }, v;
-	unsigned int n = cfa ? 1 : 0;
+	const struct cfi_machine m = { .reg = eval_reg, .load = eval_load, .ctx = s };
+	struct cfi_value first = { cfa ? *cfa : 0, CFI_NUMBER }, v;
 
-	while (bytes_left(&e)) {
-		uint8_t atom = (uint8_t)take(&e, 1);
-
-		if (pushed(s, atom, &e, &v)) {
-			if (n == EXPR_STACK)
-				return false;
-			st[n++] = v;
-		} else if (atom == DW_OP_deref && n) {
-			if (!read_stack(s, st[n - 1], &st[n - 1]))
-				return false;
-		} else if (atom == DW_OP_plus_uconst && n) {
-			st[n - 1] += take_uleb(&e);
-		} else if (n > 1 && binary(atom, st[n - 2], st[n - 1], &v)) {
-			st[--n - 1] = v;
-		} else if (atom != DW_OP_nop) {
-			return false;
-		}
-	}
-	if (!n || e.bad)
+	if (!cfi_eval(&m, e, cfa ? &first : NULL, &v))
 		return false;
-	*ret = st[n - 1];
+	*ret = v.v;
 	return true;
 }
 
@@ -329,6 +208,7 @@ static const struct cfi_row *row_of_clone(struct elf_file *f, const struct mappi
 static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct unwind_out *out)
 {
 	struct elf_file *f = maps_file(s->maps, p, s->u->files);
+	struct cc_rule *rule = s->in->learn ? &out->rules[out->cnt - 1] : NULL;
 	const struct cfi_row *row = NULL;
 	struct go_tab *go;
 	uint64_t vaddr;
@@ -336,16 +216,28 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 	uint8_t flags;
 
 	if (f && f->machine == EM_X86_64 && f->is64 && !maps_vaddr(p, f, ip, &vaddr)) {
-		if (!elf_file_go(f, false, &go) && go_tab_frame(go, vaddr, &size, &flags))
+		if (!elf_file_go(f, false, &go) && go_tab_frame(go, vaddr, &size, &flags)) {
+			if (rule)
+				cfi_rule_of_go(size, flags, rule);
 			return by_go_frame(s, size, flags, out);
+		}
 		row = elf_file_cfi_row(f, vaddr);
 		if (row && row->bad && out->cnt == 1) {
 			row = row_of_clone(f, p, ip, vaddr);
 			if (row && !s->regs[0]) /* rax: what clone gives the new thread */
 				return end(out, UNWIND_START);
+			if (row && !row->bad)
+				rule = NULL; /* true for the thread that called only */
 		}
 	}
-	return row && !row->bad ? apply_row(s, f->cfi, row, out) : by_frame_pointer(s, out);
+	if (!row || row->bad) {
+		if (rule)
+			cfi_rule_of_fp(rule);
+		return by_frame_pointer(s, out);
+	}
+	if (rule)
+		cfi_rule_of(f->cfi, row, s->regs[CFI_RA], rule);
+	return apply_row(s, f->cfi, row, out);
 }
 
 static void rows_unwind(struct unwinder *u, struct maps *m, const struct unwind_in *in,
@@ -375,9 +267,14 @@ static void rows_unwind(struct unwinder *u, struct maps *m, const struct unwind_
 			out->end = UNWIND_DEEP;
 			return;
 		}
-		out->ip[out->cnt++] = ip;
+		out->ip[out->cnt] = ip;
+		if (in->learn)
+			out->rules[out->cnt] = (struct cc_rule){ .what = 0 };
+		out->cnt++;
 		if (step(&s, p, at, out) == STEP_END)
 			return;
+		if (in->learn && s.exact)
+			out->rules[out->cnt - 1].what |= CC_RULE_SIGNAL;
 	}
 }
 

@@ -4,8 +4,9 @@
 #ifndef CC_UNWINDER_H
 #define CC_UNWINDER_H
 
-#include "event.h"
 #include "maps.h"
+#include "raw_stack.h"
+#include "rule.h"
 
 #define UNWIND_REGS 33 /* most that an architecture has here (arm64) */
 
@@ -14,6 +15,7 @@ struct unwind_in {
 	uint64_t ip, sp;
 	const uint8_t *stack; /* the bytes from sp up; borrowed */
 	size_t stack_len;
+	bool learn; /* the rules of the frames are wanted */
 };
 
 /* Why it ended. */
@@ -33,6 +35,9 @@ struct unwind_out {
 	enum unwind_end end;
 	bool guessed;  /* by frame pointers, at least once */
 	uint64_t miss; /* UNWIND_NO_MAP: the address; the mappings may be stale */
+	/* learn: how each frame is left, which follows from the code alone. what: 0 if a rule
+	 * cannot say it, but for CC_RULE_SIGNAL, which is always right */
+	struct cc_rule rules[CC_STACK_MAX];
 };
 
 struct unwinder;

@@ -8,6 +8,7 @@
  *	--slow-drain MS (polls this seldom, so that the ring fills)  --dur MS
  */
 #include "loader.h"
+#include "raw_stack.h"
 
 #include <errno.h>
 #include <getopt.h>

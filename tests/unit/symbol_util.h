@@ -26,4 +26,8 @@ size_t thread_list(pid_t tgid, pid_t *tids, size_t max);
 /* An unwinder by libunwind, for one process only: it caches by address. Borrows @c. */
 CC_NODISCARD int unwind_libunwind_new(struct file_cache *c, struct unwinder **ret);
 
+/* Follows the stack of @s by the rules that its unwinding @o gave, as the kernel side would, and
+ * expects the same frames and the same end. Returns the frames that no rule could say. */
+unsigned int expect_rules(const struct cc_rec_snap *s, const struct unwind_out *o);
+
 #endif

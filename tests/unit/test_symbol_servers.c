@@ -18,7 +18,7 @@
 #define ROUNDS 20
 
 struct tally {
-	unsigned int stacks, full, same, frames;
+	unsigned int stacks, full, same, frames, no_rule;
 	uint64_t ns;
 };
 
@@ -88,6 +88,10 @@ static void tally_thread(struct tally *t, pid_t tgid, pid_t tid, struct maps *m,
 	unwind_in_from_snap(s, &in);
 	judge->ops->unwind(judge, m, &in, &j);
 	rows->ops->unwind(rows, m, &in, &o);
+	in.learn = true;
+	rows->ops->unwind(rows, m, &in, &o);
+	t->no_rule += expect_rules(s, &o) > 0;
+	in.learn = false;
 	begin = now_ns();
 	for (int i = 0; i < 100; i++)
 		rows->ops->unwind(rows, m, &in, &o);
@@ -137,6 +141,9 @@ static void expect_good(const char *name, const struct tally *t)
 		(double)t->frames / t->stacks, (unsigned int)(t->ns / t->stacks));
 	cr_expect_geq(t->full * 1000, t->stacks * 995);
 	cr_expect_geq(t->same * 1000, t->stacks * 995);
+	/* but for threads that have not run yet */
+	cr_expect_leq(t->no_rule * 100, t->stacks * 3, "the kernel's rules can say %u of %u",
+		      t->stacks - t->no_rule, t->stacks);
 }
 
 static void stop_server(pid_t pid)

@@ -21,12 +21,14 @@ struct look { /* all that is needed to look into one process */
 	struct unwinder *rows, *judge;
 	struct maps maps;
 	struct cc_rec_snap *snap;
+	unsigned int no_rule; /* frames that a rule cannot say, so far */
 };
 
 static void look_init(struct look *l, pid_t tgid)
 {
 	bool changed;
 
+	l->no_rule = 0;
 	cr_assert_eq(file_cache_new(&l->files), 0);
 	cr_assert_eq(unwind_rows_new(l->files, &l->rows), 0);
 	cr_assert_eq(unwind_libunwind_new(l->files, &l->judge), 0);
@@ -50,7 +52,10 @@ static void look_unwind(struct look *l, struct unwinder *u, struct unwind_out *o
 	struct unwind_in in;
 
 	unwind_in_from_snap(l->snap, &in);
+	in.learn = u == l->rows;
 	u->ops->unwind(u, &l->maps, &in, out);
+	if (in.learn)
+		l->no_rule += expect_rules(l->snap, out);
 }
 
 static void frame_name(struct look *l, const struct unwind_out *o, unsigned int i, char *name,
@@ -252,6 +257,7 @@ Test(symbol_unwind, main_thread_has_its_chain)
 	cr_expect_eq(o.end, UNWIND_START);
 	cr_expect_not(o.guessed);
 	expect_same(&o, &judge);
+	cr_expect_eq(l.no_rule, 0, "the kernel side can follow it");
 	look_done(&l);
 }
 
@@ -271,6 +277,7 @@ Test(symbol_unwind, second_thread_has_its_chain)
 	cr_expect_gt(find_frame(&l, &o, 0, "thread_start"), 8);
 	cr_expect_eq(o.end, UNWIND_START);
 	expect_same(&o, &judge);
+	cr_expect_eq(l.no_rule, 0, "the kernel side can follow it");
 	look_done(&l);
 }
 
@@ -293,6 +300,7 @@ Test(symbol_unwind, signal_frame_is_crossed)
 	cr_expect_gt(body, handler);
 	cr_expect_geq(find_frame(&l, &o, 0, "start_child"), body);
 	cr_expect_eq(o.end, UNWIND_START);
+	cr_expect_eq(l.no_rule, 0, "the kernel side can follow it");
 	look_done(&l);
 }
 
@@ -395,6 +403,7 @@ Test(symbol_unwind, on_cpu_as_libunwind, .timeout = 60)
 	cr_log_info("on the CPU: %u of %u as libunwind, %u complete", same, total, full);
 	cr_expect_geq(same, total * 99 / 100);
 	cr_expect_geq(full, total * 99 / 100);
+	cr_expect_leq(l.no_rule, total / 50, "%u", l.no_rule);
 	look_done(&l);
 }
 

@@ -15,6 +15,7 @@
 
 #include "codec.h"
 #include "format.h"
+#include "raw_stack.h"
 #include "trace.h"
 #include "trace_stream.h"
 
