@@ -22,7 +22,17 @@ struct collect {
 	uint64_t recorded;     /* bytes of the recording that was closed */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
 	double cpu_share;
+	uint64_t fed;          /* of a file: records of late, and the CPU time they took */
+	cc_ns fed_ns;
 };
+
+#define FED_MAX (1u << 20) /* records that are remembered in how long they took */
+
+/* A seek feeds what can be fed in this time, so that it is quick in a recording of any kind: some
+ * records cost ten times as much as others. */
+#define SEEK_NS CC_MS(40)
+#define SEEK_LEAST 50000u
+#define SEEK_MOST 300000u
 
 static int engine_start(struct collect *c)
 {
@@ -109,9 +119,26 @@ static int from_source(void *ctx, const struct cc_rec *rec, size_t len)
 			     : resolved(c, rec, len);
 }
 
+static cc_ns thread_cpu_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return CC_S(t.tv_sec) + (cc_ns)t.tv_nsec;
+}
+
 int collect_step(struct collect *c, int timeout_ms)
 {
-	return c->o.source->ops->poll(c->o.source, timeout_ms, from_source, c);
+	if (c->o.resolver)
+		return c->o.source->ops->poll(c->o.source, timeout_ms, from_source, c);
+	cc_ns began = thread_cpu_ns();
+	int n = c->o.source->ops->poll(c->o.source, timeout_ms, from_source, c);
+	c->fed += (uint64_t)CC_MAX(n, 0);
+	c->fed_ns += thread_cpu_ns() - began;
+	if (c->fed > FED_MAX) {
+		c->fed /= 2;
+		c->fed_ns /= 2;
+	}
+	return n;
 }
 
 int collect_stop(struct collect *c)
@@ -171,11 +198,15 @@ int collect_again(struct collect *c, const struct collect_opts *o)
 	return engine_start(c);
 }
 
-#define SEEK_RECORDS 300000 /* what is fed to get there: ~50 ms */
+static uint64_t seek_records(const struct collect *c)
+{
+	double per_ns = c->fed_ns ? (double)c->fed / (double)c->fed_ns : 0;
+	return (uint64_t)CC_MAX(CC_MIN(per_ns * (double)SEEK_NS, SEEK_MOST), SEEK_LEAST);
+}
 
 int collect_seek(struct collect *c, cc_ns to, bool onward)
 {
-	int n = trace_source_seek(c->o.source, to, SEEK_RECORDS, onward);
+	int n = trace_source_seek(c->o.source, to, seek_records(c), onward);
 	if (n)
 		return n < 0 ? n : 0;
 	engine_free(take_ptr(c->engine));
