@@ -91,7 +91,7 @@ check-tsan:
 	$(Q)$(call SAN_MAKE,tsan) tsan-run
 .PHONY: asan-run tsan-run
 asan-run: test-build
-	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) SCHEDULES=60 UI_FUZZ_STEPS=100000 ASAN_OPTIONS=detect_leaks=1 \
+	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) SCHEDULES=60 UI_FUZZ_STEPS=100000 UI_FUZZ_SEEDS="1 2 3" ASAN_OPTIONS=detect_leaks=1 \
 		LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 \
 		tests/run $(O)/tests/unit/unit $(ASAN_SCRIPTS)
 tsan-run: $(TSAN_PROGS)

@@ -26,6 +26,8 @@ struct fuzz {
 	struct ui ui;
 	struct canvas canvas;
 	struct tui_cmd cmd;
+	struct snapshot *used[64]; /* given back: most are shown again, for to make one is dear */
+	uint32_t used_cnt;
 	char last[512]; /* what was done last, for the report */
 	unsigned int failed;
 };
@@ -86,6 +88,12 @@ static void start_over(struct fuzz *f)
 
 static struct snapshot *next_snapshot(struct fuzz *f)
 {
+	if (f->used_cnt && rnd(f, 10)) {
+		uint32_t at = rnd(f, f->used_cnt);
+		struct snapshot *again = f->used[at];
+		f->used[at] = f->used[--f->used_cnt];
+		return again;
+	}
 	struct cc_query q = { .window_ns = CC_S(1) + CC_MS(rnd(f, 30000)),
 			      .sort = f->cmd.sort,
 			      .ascending = f->cmd.ascending,
@@ -109,8 +117,6 @@ static struct snapshot *next_snapshot(struct fuzz *f)
 	if (snapshot_build(f->engine, &q, &s))
 		abort();
 	filter_free(filter);
-	s->runtime.paused = f->cmd.paused;
-	s->runtime.live = f->ui.opts.live;
 	return s;
 }
 
@@ -120,6 +126,15 @@ static struct snapshot *take(void *ctx)
 {
 	(void)ctx;
 	return NULL;
+}
+
+static void give_back(void *ctx, struct snapshot *s)
+{
+	struct fuzz *f = ctx;
+	if (f->used_cnt < ARRAY_SIZE(f->used))
+		f->used[f->used_cnt++] = s;
+	else
+		snapshot_free(s);
 }
 
 static int command(void *ctx, const struct tui_cmd *cmd)
@@ -133,10 +148,18 @@ static int save(void *ctx, const struct tui_save *what, char *msg, size_t cap)
 {
 	(void)what;
 	snprintf(msg, cap, "saved");
-	return rnd(ctx, 3) ? 0 : -ENOSPC;
+	return rnd(ctx, 3) ? 0 : rnd(ctx, 2) ? 1000 : -ENOSPC;
 }
 
-static const struct tui_ops ops = { .take = take, .command = command, .save = save };
+static int saved(void *ctx, char *msg, size_t cap)
+{
+	snprintf(msg, cap, "saved later");
+	return rnd(ctx, 2) ? 0 : -EIO;
+}
+
+static const struct tui_ops ops = {
+	.take = take, .give_back = give_back, .command = command, .save = save, .saved = saved
+};
 
 /* ---- what must hold ---- */
 
@@ -243,8 +266,13 @@ static void step_snapshot(struct fuzz *f)
 	struct cc_reqid before = want->selected;
 	bool asked = f->ui.follow || want->by_port || want->also.kind || want->span_tid;
 	done(f, " *");
-	ui_snapshot(&f->ui, next_snapshot(f));
+	struct snapshot *s = next_snapshot(f);
+	s->runtime.paused = f->cmd.paused;
+	s->runtime.live = f->ui.opts.live;
+	ui_snapshot(&f->ui, s);
 	check_selection(f, before, asked);
+	if (f->ui.save_fd >= 0)
+		ui_saved(&f->ui);
 }
 
 static void start_ui(struct fuzz *f)
@@ -285,6 +313,8 @@ static void run_screens(struct fuzz *f, long steps)
 			draw(f);
 	}
 	ui_done(&f->ui);
+	while (f->used_cnt)
+		snapshot_free(f->used[--f->used_cnt]);
 	cc_source_free(f->source);
 	engine_free(f->engine);
 }
@@ -316,6 +346,8 @@ static void run_picker(struct fuzz *f, long steps)
 	}
 	picker_done(&p);
 	ui_done(&f->ui);
+	while (f->used_cnt)
+		snapshot_free(f->used[--f->used_cnt]);
 }
 
 int main(int argc, char **argv)
