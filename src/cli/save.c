@@ -151,9 +151,8 @@ static void tell(const struct save_job *j)
 /* Nothing of the parent's is touched: its terminal, its probes, its signals' handlers. */
 static void leave_parent(int keep_fd)
 {
-	static const int fatal[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT };
-	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
-		signal(fatal[i], SIG_DFL);
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);

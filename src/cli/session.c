@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "crash.h"
 #include "filter.h"
 #include "session_priv.h"
 #include "trace.h"
@@ -341,6 +342,8 @@ static int begin(struct session *s)
 static void *collector(void *arg)
 {
 	struct session *s = arg;
+	if (s->signal_stack)
+		crash_thread_stack(s->signal_stack, crash_stack_size());
 	if (begin(s))
 		return NULL;
 	int err = s->replay_path ? replay_open(s) : 0;
@@ -398,6 +401,7 @@ int session_start(const struct session_opts *o, struct session **ret)
 		s->query.filter = s->filter;
 	}
 	s->opts = co;
+	s->signal_stack = malloc(crash_stack_size());
 	if (!err)
 		err = -pthread_create(&s->thread, NULL, collector, s);
 	if (err) {
@@ -442,5 +446,6 @@ void session_free(struct session *s)
 	if (s->save_fd >= 0)
 		close(s->save_fd);
 	sem_destroy(&s->begun);
+	free(s->signal_stack);
 	free(s);
 }

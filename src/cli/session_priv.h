@@ -32,6 +32,7 @@ struct session {
 
 	/* the collector thread's */
 	struct collect_opts opts; /* what it begins with */
+	void *signal_stack;       /* NULL: none was to be had */
 	sem_t begun;
 	int begin_err;
 	struct collect *collect;
