@@ -31,7 +31,13 @@ static __always_inline bool chain_read(const struct chain_stack *s, __u64 addr, 
 
 	if (addr < s->sp || at > CC_SNAP_MAX - sizeof(*ret) || at + sizeof(*ret) > s->len)
 		return false;
+		/* a hostile stack pointer may be odd: map values are read at any address, as plain
+		 * words */
+#ifdef __bpf__
 	*ret = *(const __u64 *)(s->bytes + at);
+#else
+	__builtin_memcpy(ret, s->bytes + at, sizeof(*ret));
+#endif
 	return true;
 }
 
