@@ -61,8 +61,7 @@ bool chain_item(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, uint
 		struct link *l, struct chain *c);
 
 /* What is said of a hand-over by the wake that ended @ep. */
-uint64_t chain_wake_evidence(const struct finder *f, const struct task *t,
-			     const struct episode *ep);
+uint64_t chain_wake_evidence(const struct episode *ep);
 
 /* A task between two holders that was woken for other requests too: whose work was it? */
 bool chain_executor(const struct finder *f, const struct task *t, cc_ns from, cc_ns to);

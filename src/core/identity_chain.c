@@ -44,24 +44,19 @@ bool chain_handed(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, ui
 			continue;
 		}
 		if (had > 0)
-			c->v[had - 1].evidence = chain_wake_evidence(f, t, ep);
+			c->v[had - 1].evidence = chain_wake_evidence(ep);
 		*ret_wake = ep->wake;
 		return true;
 	}
 	return false;
 }
 
-/* Among goroutines a wake passes work only where one waits for one thing of one other. */
-uint64_t chain_wake_evidence(const struct finder *f, const struct task *t, const struct episode *ep)
+/* Work that goes through a channel is told as an item, also where it is given to one that waits. A
+ * wake without one is a signal, a closed channel, a lock, a timer: whose work it was it does not
+ * say. */
+uint64_t chain_wake_evidence(const struct episode *ep)
 {
-	enum wait_class cls;
-
-	if (!ep_is_go(ep))
-		return CC_EV_BIT(INFERRED);
-	cls = engine_classify(f->e, t, ep).cls;
-	if (cls != WAIT_CHAN || go_walk_is_resource(f->e, t, ep))
-		return CC_EV_BIT(INFERRED) | CC_EV_BIT(GO_SELECT);
-	return CC_EV_BIT(INFERRED);
+	return CC_EV_BIT(INFERRED) | (ep_is_go(ep) ? CC_EV_BIT(GO_SELECT) : 0);
 }
 
 bool chain_item(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, uint32_t hops,

@@ -86,7 +86,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(STACKLESS, 98, "no stack was taken")                                                   \
 	X(GO_ITEM, 95, "this goroutine received its item, seen exactly")                         \
 	X(GO_PEEK, 75, "its item lay at the head of the channel's buffer")                       \
-	X(GO_SELECT, 0, "select, condition or broadcast: whose work it passed is not known")     \
+	X(GO_SELECT, 0, "woken without an item: whose work that passed is not known")            \
 	X(GO_SHARED, 0, "one goroutine works for many requests at a time")                       \
 	X(GO_OFF, 0, "the goroutine was on no thread: its waits are not traced")                 \
 	X(GO_RUNTIME, 95, "ended by the network poller or a timer of the Go runtime")            \

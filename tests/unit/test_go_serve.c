@@ -282,6 +282,20 @@ Test(go_serve, an_item_of_a_request_that_is_over)
 	trace_done(&t);
 }
 
+/* What it waited for came before its wake was told: until that it worked for nobody, and so the
+ * wait is whole and says who ended it. */
+Test(go_serve, work_on_an_item_begins_when_the_wait_is_over)
+{
+	struct trace t = two_handlers(30);
+
+	worker(&t);
+	GO_WAITS(&t, WAIT_CHAN, 9, T2, 2, 8, 1, 9, T2, CH_A);
+	go_gives(&t, 1, 9, CH_A, 77, 6);
+	assert_served(&t, 9, 8, "-");
+	assert_served(&t, 9, 9, "R");
+	trace_done(&t);
+}
+
 /* ---- in paths ---- */
 
 Test(go_serve, busy_with_another_is_queued)
@@ -338,6 +352,20 @@ Test(go_serve, the_answer_is_sent_by_another_goroutine)
 			 "g10:cpu[13,20)");
 	p = trace_piece(&t, R, WAIT_CPU);
 	cr_expect_geq(p->confidence, 90);
+	trace_done(&t);
+}
+
+/* A signal, or a channel that is closed: it says that something is to do, not for whom. */
+Test(go_serve, handed_over_by_a_wake_without_an_item_is_ambiguous)
+{
+	struct trace t = go_trace(40);
+
+	go_got(&t, 1, T0, 0);
+	go_got(&t, 9, T1, 0);
+	GO_WAITS(&t, WAIT_CHAN, 9, T1, 1, 5, 1, 6, T1, CH_A);
+	trace_request(&t, R, 2, 2, T0, 20, T1);
+	assert_path_keep(&t, R, "g1:cpu[2,5) g9:ambiguous[5,20)");
+	cr_expect_eq(trace_piece(&t, R, WAIT_AMBIGUOUS)->confidence, 0);
 	trace_done(&t);
 }
 
