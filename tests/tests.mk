@@ -20,12 +20,13 @@ GO_LINK_strip     := -ldflags='-s -w'
 GO_LINK_pie       := -buildmode=pie -ldflags='-s -w'
 GO_LINK_extpie    := -tags external -buildmode=pie -ldflags='-s -w -linkmode=external'
 GO_LINK_extstatic := -tags external -ldflags='-s -w -linkmode=external -extldflags=-static'
-GO_KINDS := dwarf strip pie extpie extstatic
+GO_ENV_arm64      := GOARCH=arm64 CGO_ENABLED=0 # read, never run
+GO_KINDS := dwarf strip pie extpie extstatic arm64
 GO_PROGS := $(if $(shell command -v $(GO) 2>/dev/null),$(GO_KINDS:%=$(O)/tests/go/waits-%))
 $(O)/tests/go/waits-%: $(wildcard tests/go/waits/*) tests/tests.mk
 	@mkdir -p $(@D)
 	$(call say,GO,$@)
-	$(Q)cd tests/go/waits && GOFLAGS=-buildvcs=false $(GO) build $(GO_LINK_$*) -o $(abspath $@) .
+	$(Q)cd tests/go/waits && GOFLAGS=-buildvcs=false $(GO_ENV_$*) $(GO) build $(GO_LINK_$*) -o $(abspath $@) .
 
 TEST_LIBS = -Wl,--start-group $(LIBS_OURS) -Wl,--end-group $(LIBS)
 

@@ -2,6 +2,7 @@
 #include "go_lines.h"
 #include "elf_file.h"
 #include "go_tab.h"
+#include "go_wrap.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -42,6 +43,12 @@ size_t go_lines_at(struct elf_file *f, uint64_t vaddr, unsigned int back, const 
 	*ret = (struct go_lines){ 0 };
 	if (!n || !go_tab_func(tab, vaddr, &fn))
 		return 0;
+	if (vaddr == fn.entry && !back && n == 1) { /* what a goroutine begins with */
+		char name[GO_NAME_MAX];
+
+		if (go_wrapped(f, tab, &fn, name, sizeof(name)))
+			snprintf(at[0].name, sizeof(at[0].name), "%s", name);
+	}
 	for (size_t i = 0; i < n; i++) {
 		const char *file = strrchr(at[i].file, '/');
 

@@ -247,8 +247,8 @@ static int find_names(struct go_tab *t, const char *const *names, size_t cnt, ui
 
 			if (!nul)
 				break;
-			for (size_t i = 0; buf[used] == 'r' && i < cnt; i++) {
-				if (!strcmp(names[i], buf + used))
+			for (size_t i = 0; i < cnt; i++) {
+				if (names[i][0] == buf[used] && !strcmp(names[i], buf + used))
 					ret[i] = (uint32_t)(at + used);
 			}
 			used = (size_t)(nul - buf) + 1;
