@@ -94,7 +94,8 @@ struct cc_bpf_go_state {
 	__u8 state;      /* CC_BPF_GO_RUNS ... */
 	__u8 what;       /* CC_BPF_GO_IS_* */
 	__u8 sema_mutex; /* sema is a mutex's */
-	__u8 pad[7];
+	__u8 about;      /* out is only about right */
+	__u8 pad[6];
 };
 
 struct cc_bpf_go_thread { /* what the iterator over a process's threads gives */

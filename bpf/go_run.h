@@ -48,6 +48,8 @@ static __always_inline __u8 go_episode_fill(struct cc_rec_go_episode *r, const s
 		flags |= CC_GE_BORN;
 	if (s->state == CC_BPF_GO_YIELDED)
 		flags |= CC_GE_PREEMPT;
+	if (s->about)
+		flags |= CC_GE_ABOUT;
 	r->out = s->out;
 	r->wake = s->wake;
 	if (s->out > in || (s->wake && (s->wake < s->out || s->wake > in))) {
@@ -154,6 +156,7 @@ go_begins(struct task_state *st, const struct cc_bpf_go *go, __u64 gp, __u64 goi
 		if (go_episode_send(cur, go, s, in < now ? in : now))
 			st->goid = goid; /* in_tid has told it */
 		s->state = CC_BPF_GO_RUNS;
+		s->about = 0;
 		go_on_send(cur, st, goid, now);
 	}
 	s->run_tid = cur->pid;

@@ -2,6 +2,7 @@
 #include "go.h"
 
 #include "go_attach.h"
+#include "go_seed.h"
 #include "iter.h"
 #include "stream.h"
 #include "targets.h"
@@ -147,6 +148,22 @@ static int push(struct loader *l, struct go_proc *p)
 	return 0;
 }
 
+int go_probe_all(struct loader *l, struct go_proc *p, struct cc_err *why)
+{
+	int err = go_attach(l, p, why);
+	if (err)
+		return err;
+	err = go_tell_kernel(l, p); /* from now on waits are told */
+	if (!err)
+		err = go_seed_parked(l, p, &l->go->notes);
+	p->seeded = err > 0;
+	if (err >= 0)
+		return 0;
+	loader_err(why, "its goroutines cannot be noted: %s", strerror(-err));
+	go_detach(p);
+	return err;
+}
+
 /* ---- what is given up, and taken up again -----------------------------------------------------
  */
 
@@ -162,7 +179,7 @@ int go_change(struct loader *l, struct go_proc *p, uint32_t level)
 		go_sweep(l, p->tgid); /* what parks now is not seen to go on */
 		return err;
 	}
-	if (!p->probe_cnt && go_attach(l, p, &why)) {
+	if (!p->probe_cnt && go_probe_all(l, p, &why)) {
 		p->tier = LOADER_GO_ID;
 		return go_note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
 			       why.msg);

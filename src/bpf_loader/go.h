@@ -30,6 +30,7 @@ struct go_proc {
 	uint32_t good, bad; /* as last looked at */
 	uint32_t refused;   /* times that its layout was judged wrong */
 	bool known;         /* it is in the kernel's table */
+	bool seeded; /* those that waited before are in the kernel's table, and not told yet */
 	uint32_t probe_cnt;
 	struct go_probe probes[CC_BPF_GO_AT_CNT];
 };
@@ -91,6 +92,8 @@ int go_tell_kernel(struct loader *l, struct go_proc *p);
 void go_untell_kernel(struct loader *l, struct go_proc *p);
 int go_read_counts(struct loader *l, struct go_proc *p);
 void go_sweep(struct loader *l, uint32_t tgid);
+/* Sets @p's probes, and takes up who waits already. 0 or -errno, with the reason. */
+int go_probe_all(struct loader *l, struct go_proc *p, struct cc_err *why);
 
 /* Looks whether @p is to be believed: turns its probes on, or gives it up. 0 or negative. */
 int go_trust(struct loader *l, struct go_proc *p);

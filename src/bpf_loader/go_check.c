@@ -24,6 +24,11 @@ static bool read_mem(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 	return process_vm_readv((pid_t)tgid, &to, 1, &from, 1, 0) == (ssize_t)len;
 }
 
+bool go_check_read(const struct go_proc *p, uint64_t addr, void *buf, size_t len)
+{
+	return read_mem(p->tgid, addr, buf, len);
+}
+
 static bool read_word(const struct go_proc *p, uint64_t base, uint32_t off, uint64_t *ret)
 {
 	return base && read_mem(p->tgid, base + off, ret, sizeof(*ret));

@@ -11,6 +11,9 @@
 int go_check_sample(struct loader *l, const struct go_proc *p, struct loader_go_sample *ret,
 		    size_t max);
 
+/* @len bytes of the memory of @p at @addr. False: they cannot be read. */
+bool go_check_read(const struct go_proc *p, uint64_t addr, void *buf, size_t len);
+
 /* The stack of the goroutine whose g is at @g, if it is parked and still is afterwards, as a STACK
  * record into @b. Returns its key; 0: not to be had. */
 uint64_t go_check_stack(const struct go_proc *p, uint64_t g, struct rec_buf *b);

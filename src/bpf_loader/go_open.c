@@ -22,7 +22,7 @@ struct batch {
 	struct cc_bpf_go_state states[BATCH];
 };
 
-static const struct go_proc *find(const struct go_side *g, uint32_t tgid)
+static struct go_proc *find(const struct go_side *g, uint32_t tgid)
 {
 	for (size_t i = 0; i < g->proc_cnt; i++)
 		if (g->procs[i]->tgid == tgid && g->procs[i]->state == LOADER_GO_STATE_ON)
@@ -45,15 +45,15 @@ static int give_open(struct loader *l, const struct cc_bpf_go_key *k,
 		     const struct cc_bpf_go_state *s, cc_ns now, uint32_t *stacks,
 		     struct rec_buf *b)
 {
-	if (s->state != CC_BPF_GO_PARKED || s->wake || s->out < l->go->opened_at || s->out > now)
+	if (s->state != CC_BPF_GO_PARKED || s->wake || s->out > now)
 		return 0;
 	const struct go_proc *p = find(l->go, k->tgid);
-	if (!p)
+	if (!p || (s->out < l->go->opened_at && !p->seeded))
 		return 0;
 	struct cc_rec_go_episode e = {
 		.h = { .size = sizeof(e),
 		       .kind = CC_REC_GO_EPISODE,
-		       .flags = CC_GE_OPEN,
+		       .flags = (__u8)(CC_GE_OPEN | (s->about ? CC_GE_ABOUT : 0)),
 		       .cpu = 0xffff,
 		       .aux = s->reason,
 		       .ts = now },
@@ -94,6 +94,8 @@ int go_refresh(struct loader *l, struct rec_buf *b)
 		for (__u32 i = 0; !err && i < cnt; i++)
 			err = give_open(l, &v->keys[i], &v->states[i], now, &stacks, b);
 	}
+	for (size_t i = 0; i < l->go->proc_cnt && !err; i++)
+		l->go->procs[i]->seeded = false;
 	l->go->opened_at = now;
 	free(v);
 	return err;

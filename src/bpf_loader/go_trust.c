@@ -37,14 +37,13 @@ static int turn_on(struct loader *l, struct go_proc *p)
 	struct cc_err why = { .pos = -1 };
 	const struct go_target *t = &p->target;
 	bool probes = p->tier != LOADER_GO_ID && l->go->cost.level != GO_LEVEL_NONE;
-	int err = probes ? go_attach(l, p, &why) : 0;
+	int err = probes ? go_probe_all(l, p, &why) : 0;
 	p->state = LOADER_GO_STATE_ON;
 	if (err) {
 		p->tier = LOADER_GO_ID;
 		err = go_note(l->go, "go: pid %u: %s; only which goroutine runs is known", p->tgid,
 			      why.msg);
-	} else if (probes)
-		err = go_tell_kernel(l, p); /* from now on waits are told */
+	}
 	if (err)
 		return err;
 	return go_note(l->go,
@@ -95,8 +94,11 @@ int go_trust(struct loader *l, struct go_proc *p)
 		return 0;
 	if (p->known && go_read_counts(l, p))
 		return 0; /* it exec'd: that will be told */
-	if (p->state == LOADER_GO_STATE_CHECKING)
-		return trusted(p) ? turn_on(l, p) : check(l, p);
+	if (p->state == LOADER_GO_STATE_CHECKING) {
+		int err = check(l, p); /* says also where it was loaded */
+		return err || p->state != LOADER_GO_STATE_CHECKING || !trusted(p) ? err
+										  : turn_on(l, p);
+	}
 	if (p->bad >= BAD_ENOUGH && !trusted(p))
 		return give_up(l, p, "");
 	return 0;

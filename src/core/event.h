@@ -526,6 +526,7 @@ enum {
 				 * an episode with the same seq */
 	CC_GE_PREEMPT = 1 << 2, /* it did not wait: preempted or yielded (out = wake) */
 	CC_GE_CLAMPED = 1 << 3, /* out <= wake <= in did not hold and was forced */
+	CC_GE_ABOUT = 1 << 4, /* out as the runtime says in its traces: up to a collection early */
 };
 
 struct cc_rec_go_episode {

@@ -115,6 +115,8 @@ struct go_target {
 	enum go_found layout_by; /* GO_FOUND_NONE: only live derivation can give one */
 	bool has_tls;
 	int64_t tls_off; /* g is at thread pointer + this, if has_tls */
+	uint64_t allgs;  /* where a running process has the list of all its goroutines; 0: not known
+			  */
 	struct go_site sites[GO_SITE_CNT];
 	struct go_reasons reasons;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "go_bin.h"
 #include "elf_file.h"
+#include "go_allgs.h"
 #include "go_image.h"
 #include "go_layout_find.h"
 #include "go_reasons.h"
@@ -93,6 +94,8 @@ static int fill(struct go_bin *b, const struct go_bin_opts *o, struct cc_err *er
 		res = go_tls_find(&img, tab, &b->t.has_tls, &b->t.tls_off);
 	if (!res)
 		res = go_sites_find(b->file, tab, b->t.sites);
+	if (!res)
+		res = go_allgs_find(b->file, tab, &b->allgs);
 	go_image_done(&img);
 	if (res == -ENOENT)
 		return refuse(err, -EBADMSG, "a Go program that does not tell its version");

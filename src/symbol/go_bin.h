@@ -14,6 +14,7 @@ struct elf_file;
 struct go_bin {
 	struct go_target t;
 	struct elf_file *file; /* owned */
+	uint64_t allgs;        /* as linked; 0: not known */
 };
 
 struct go_bin_opts {

@@ -59,6 +59,7 @@ int go_bin_judge(struct go_bin *b, pid_t pid, const struct go_sample *s, size_t 
 		snprintf(ret_v->why, sizeof(ret_v->why), "process %d: %s", pid, strerror(-err));
 		return err;
 	}
+	b->t.allgs = b->allgs ? b->allgs + p.bias : 0; /* of this process */
 	if (b->t.layout_by == GO_FOUND_NONE) {
 		err = derive(b, &p, s, cnt, ret_v);
 		return err == -ENOENT ? -EAGAIN : err;

@@ -135,6 +135,14 @@ for (g,) in L["stuck"]:
     o = [r for r in R["wait"] if r["goid"] == g and r["flags"] & OPEN]
     check(len(o) == 1 and o[0]["class"] == CLASS["chan"] and o[0]["ustack"], f"stuck: {g}: {o}")
 
+for g, before in L["early"]:
+    ((after,),) = L["seen"]
+    o = [r for r in R["wait"] if r["goid"] == g and r["flags"] & OPEN]
+    e = [r for r in R["wait"] if r["goid"] == g and not r["flags"] & OPEN]
+    check(len(o) == 1 and o[0]["class"] == CLASS["chan"] and o[0]["object"] and o[0]["ustack"], f"early: {g}: {o}")
+    check(len(o) == 1 and before <= o[0]["out"] <= after, f"early: waits since {before} or {after}, told {o}")
+    check(len(e) == 1 and len(o) == 1 and e[0]["out"] == o[0]["out"] and e[0]["waker"] and e[0]["object"] == o[0]["object"], f"early: {e}")
+
 seqs = collections.defaultdict(list)
 for r in R["wait"]:
     if not r["flags"] & OPEN:

@@ -12,7 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
 var (
@@ -45,6 +47,13 @@ func (o *own) end() {
 	logMu.Lock()
 	lines = append(lines, *o...)
 	logMu.Unlock()
+}
+
+// monotonic is the kernel's clock of that name, in ns.
+func monotonic() int64 {
+	var t syscall.Timespec
+	syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&t)), 0)
+	return t.Nano()
 }
 
 func timed(f func()) int64 {
@@ -265,9 +274,17 @@ func tree(parent int64, depth, width int, wg *sync.WaitGroup) {
 
 func main() {
 	var wg sync.WaitGroup
+	before := monotonic()
+	runtime.GC()
+	early := make(chan int) // waits before anybody looks
+	go func() { say("early %d %d", goid(), before); <-early }()
+	time.Sleep(20 * time.Millisecond)
+	runtime.GC() // which notes who waits, since the one before
+	after := monotonic()
 	fmt.Println(os.Getpid())
 	bufio.NewReader(os.Stdin).ReadString('\n')
 	me := goid()
+	say("seen %d", after)
 	for i := 0; i < 3; i++ {
 		wg.Add(1)
 		go func() { defer wg.Done(); sleeps(40) }()
@@ -284,6 +301,8 @@ func main() {
 	go func() { say("stuck %d", goid()); <-never }()
 	wg.Wait()
 	time.Sleep(1500 * time.Millisecond) // a refresh passes while one is stuck
+	early <- 1
+	time.Sleep(10 * time.Millisecond)
 	f := bufio.NewWriter(os.Stdout)
 	logMu.Lock()
 	for _, l := range lines {

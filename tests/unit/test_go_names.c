@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "elf_file.h"
+#include "go_allgs.h"
 #include "go_bin.h"
 #include "go_fixture.h"
 #include "go_layout_find.h"
@@ -83,6 +84,28 @@ Test(go_names, a_closure_keeps_its_name)
 				      names[k], name);
 		}
 		elf_file_put(f);
+	}
+}
+
+/* The list of all goroutines, by the code that adds to it. */
+Test(go_names, the_list_of_goroutines)
+{
+	/* mov 0x19(%rip),%rsi; mov 0xa(%rip),%rbx; mov 0x13(%rip),%rdi; mov %rdx,-0x1000(%rip):
+	 * 0x1018 and the two words behind it, and another one */
+	static const uint8_t code[] = { 0x48, 0x8b, 0x35, 0x19, 0,    0,    0,    0x48, 0x8b, 0x1d,
+					0x0a, 0,    0,    0,    0x48, 0x8b, 0x3d, 0x13, 0,    0,
+					0,    0x48, 0x89, 0x15, 0,    0xf0, 0xff, 0xff };
+
+	cr_expect_eq(go_allgs_x86(code, sizeof(code), 0x1000), 0x1018);
+	cr_expect_eq(go_allgs_x86(code, 14, 0x1000), 0, "two words only");
+	cr_expect_eq(go_allgs_x86(code, 3, 0x1000), 0);
+	go_needed();
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		struct go_bin *b = go_open(all[i]);
+
+		cr_expect((b->allgs != 0) == (b->t.machine == EM_X86_64), "%s", all[i]);
+		cr_expect_eq(b->t.allgs, 0, "of no process yet");
+		go_bin_free(b);
 	}
 }
 
