@@ -132,6 +132,8 @@ struct cc_piece {
 	uint32_t occupant_tid, occupant_tgid; /* RUNQ: had the CPU longest */
 	cc_ns occupant_ns;
 	uint32_t resource;       /* index from engine_resource_name(); 0: none */
+	uint32_t srtt_us;        /* of the TCP connection waited on: round trip; 0: not known ... */
+	uint32_t retrans;        /* ... and packets that had to be sent again meanwhile */
 	uint32_t on_tid;         /* of a goroutine: the thread it ran on; 0: none */
 	uint64_t evidence;       /* CC_EV_BIT() set */
 	uint64_t ustack, kstack; /* STACK keys of the wait, or of a sample on the CPU; 0: none */

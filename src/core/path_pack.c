@@ -75,6 +75,8 @@ static const struct field fields[] = {
 	FIELD(occupant_tgid),
 	FIELD(short_ns),
 	FIELD(last_tid),
+	FIELD(srtt_us),
+	FIELD(retrans),
 };
 /* These two are as the rest tells, as a rule. */
 #define HAS_CONFIDENCE (1u << ARRAY_SIZE(fields))
@@ -82,7 +84,7 @@ static const struct field fields[] = {
 _Static_assert(ARRAY_SIZE(fields) <= 30, "a set of 32 bits");
 
 /* start, end; depth, class and confidence; the rest is in the table */
-_Static_assert(sizeof(struct cc_piece) == 168, "a new member of a piece is to be packed too");
+_Static_assert(sizeof(struct cc_piece) == 176, "a new member of a piece is to be packed too");
 
 #define PIECE_MOST (1 + (2 + 3 + ARRAY_SIZE(fields)) * 10) /* bytes */
 

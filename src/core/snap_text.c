@@ -3,6 +3,8 @@
 
 #include "fmt.h"
 
+#define ROUND_TRIPS 4 /* a wait this much longer than one is not the way there and back */
+
 const char *snap_ended_name(unsigned int ended)
 {
 #define X(id, name) name,
@@ -52,5 +54,26 @@ struct snap_text snap_waker_text(const struct snapshot *s, const struct snap_pie
 	if (p->p.waker_kind == CC_WAKER_TASK || p->p.waker_kind == CC_WAKER_KTHREAD)
 		return snap_task_text(s, &p->waker);
 	fmt_text(ret.s, sizeof(ret.s), "%s", *kind ? kind : "-");
+	return ret;
+}
+
+struct snap_text snap_net_text(const struct cc_piece *p)
+{
+	cc_ns trip = CC_US((cc_ns)p->srtt_us), ns = p->end - p->start;
+	struct snap_text ret = { 0 };
+	char ms[FMT_LEN];
+
+	if (wait_class_letter(p->cls) != 'N')
+		return ret;
+	if (p->retrans > 0) {
+		fmt_text(ret.s, sizeof(ret.s), ", %u packet%s sent again: the network lost some",
+			 p->retrans, p->retrans > 1 ? "s" : "");
+		return ret;
+	}
+	if (!trip || ns < CC_MS(1ull) || ns < ROUND_TRIPS * trip || p->flags & CC_PC_OPEN)
+		return ret;
+	fmt_ms(ms, sizeof(ms), trip);
+	fmt_text(ret.s, sizeof(ret.s), ", nothing sent again, round trip %s ms: the peer %s", ms,
+		 p->cls == WAIT_NET_SEND ? "did not read" : "took that long");
 	return ret;
 }

@@ -46,10 +46,11 @@ struct side {
 	uint32_t owner, owner_tgid, occupant_tid, occupant_tgid;
 	int32_t fd;
 	uint32_t fd_dev, sock_ports;
-	uint8_t fd_kind; /* CC_FD_* */
-	uint8_t flags;   /* CC_EX_* */
-	bool told;       /* false: only lost is known */
-	bool futex;      /* op and val are of a futex call */
+	uint32_t srtt_us, retrans; /* TCP: round trip; packets sent again during the wait */
+	uint8_t fd_kind;           /* CC_FD_* */
+	uint8_t flags;             /* CC_EX_* */
+	bool told;                 /* false: only lost is known */
+	bool futex;                /* op and val are of a futex call */
 };
 
 /* A task's state as an iterator saw it. Holds until an episode tells more. */

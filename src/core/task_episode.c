@@ -343,6 +343,8 @@ static void fill_side(struct side *s, const struct cc_rec_extra *r)
 		.fd = r->fd,
 		.fd_dev = r->fd_dev,
 		.sock_ports = r->sock_ports,
+		.srtt_us = r->srtt_us,
+		.retrans = r->retrans,
 		.fd_kind = (uint8_t)CC_MIN(r->fd_kind, CC_FD_OTHER),
 		.flags = r->h.flags,
 		.told = true,

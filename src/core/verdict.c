@@ -116,6 +116,7 @@ static void say_other(struct out *o, const struct snapshot *s, const struct snap
 	if (!p->site && !p->resource)
 		say(o, " %s", wait_class_help(p->p.cls));
 	say_place(o, s, p);
+	say(o, "%s", snap_net_text(&p->p).s);
 	if (p->p.flags & CC_PC_NOT_TRACED && p->p.waker_tid)
 		say(o, ", ended by %s (not traced)", snap_task_text(s, &p->waker).s);
 	if (p->p.ended == CC_ENDED_TIMEOUT)

@@ -85,6 +85,8 @@ static void describe(struct walk *w, struct wait *x)
 	p->ended = (uint8_t)how_ended(x, ep, s);
 	p->resource = path_resource(w->e, t, ep);
 	if (s && s->told) {
+		p->srtt_us = s->srtt_us;
+		p->retrans = s->retrans;
 		p->ustack = s->ustack;
 		p->kstack = s->kstack;
 		p->waker_ustack = p->flags & CC_PC_OPEN ? 0 : s->waker_ustack;

@@ -119,6 +119,10 @@ static void put_piece(struct json *j, const struct snapshot *s, const struct sna
 	json_bool(j, "not_traced", p->p.flags & CC_PC_NOT_TRACED);
 	if (p->p.last_tid)
 		put_task(j, "last_waker", s, &p->last);
+	if (p->p.srtt_us || p->p.retrans) {
+		json_u64(j, "srtt_us", p->p.srtt_us);
+		json_u64(j, "retrans", p->p.retrans);
+	}
 	json_close(j, '}');
 }
 

@@ -176,6 +176,7 @@ static void put_note(const struct snapshot *s, const struct snap_piece *p, FILE 
 			p->p.flags & CC_PC_NOT_TRACED ? " (not traced)" : "");
 	if (p->p.ended == CC_ENDED_TIMEOUT)
 		fputs("  (timeout)", out);
+	fputs(snap_net_text(&p->p).s, out);
 	if (p->p.confidence < CC_CONF_HIGH)
 		fprintf(out, "  [%c %u]", confidence_letter(p->p.confidence), p->p.confidence);
 }

@@ -167,6 +167,7 @@ void text_note(const struct snapshot *s, const struct snap_piece *p, char *buf, 
 		append(buf, cap, "%srequest %s", *buf ? ", " : "", by);
 	if (letter != 'C' && letter != 'R')
 		note_end(s, p, buf, cap);
+	append(buf, cap, "%s", snap_net_text(&p->p).s);
 	if (*whose)
 		append(buf, cap, "%sfor %s", *buf ? ", " : "", whose);
 	if (!*buf && (p->p.cls == WAIT_CPU || letter == '?'))

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "snap_fixture.h"
+#include "snap_text.h"
 #include "verdict.h"
 
 static char text[VERDICT_LEN];
@@ -192,4 +193,38 @@ Test(verdict, window)
 	verdict_window(&f->s, NULL, text, sizeof(text));
 	cr_expect_str_eq(text, "no finished request in this window, 2 in flight");
 	fixture_free(f);
+}
+
+/* ---- waits on a connection ---- */
+
+static struct snap_text net_text(enum wait_class cls, cc_ns ns, uint32_t srtt_us, uint32_t retrans)
+{
+	struct cc_piece p = { .start = 1000,
+			      .end = 1000 + ns,
+			      .cls = (uint8_t)cls,
+			      .srtt_us = srtt_us,
+			      .retrans = retrans };
+
+	return snap_net_text(&p);
+}
+
+Test(verdict, what_was_sent_again_was_lost)
+{
+	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_MS(200), 50, 1).s,
+			 ", 1 packet sent again: the network lost some");
+	cr_expect_str_eq(net_text(WAIT_UPSTREAM, CC_MS(200), 0, 3).s,
+			 ", 3 packets sent again: the network lost some");
+	cr_expect_str_eq(net_text(WAIT_LOCK, CC_MS(200), 50, 1).s, ""); /* no such wait */
+}
+
+Test(verdict, a_peer_is_slow_when_nothing_was_lost_and_it_is_not_the_way_there)
+{
+	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_MS(60), 500, 0).s,
+			 ", nothing sent again, round trip 0.5 ms: the peer took that long");
+	cr_expect_str_eq(net_text(WAIT_NET_SEND, CC_MS(60), 500, 0).s,
+			 ", nothing sent again, round trip 0.5 ms: the peer did not read");
+	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_MS(60), 20000, 0).s,
+			 "");                                               /* three round trips */
+	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_US(900), 10, 0).s, ""); /* not slow */
+	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_MS(60), 0, 0).s, "");   /* not known */
 }
