@@ -39,8 +39,8 @@ static void put_head(const struct snapshot *s, FILE *out)
 	char span[FMT_LEN];
 
 	if (s->target.tgid)
-		fprintf(out, "target      %s, pid %u", snapshot_str(s, s->target.comm),
-			s->target.tgid);
+		fprintf(out, "target      %s%spid %u", snapshot_str(s, s->target.comm),
+			*snapshot_str(s, s->target.comm) ? ", " : "", s->target.tgid);
 	else
 		fputs("target      not known", out);
 	if (s->target_cnt > 1)
