@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "teller.h"
 #include "go_lines.h"
+#include "teller_int.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define NAMED_MAX (1u << 18) /* 4 MiB at most */
-#define NAME_MAX_ 256        /* of a function */
 #define PLACE_MAX (2 * PLACE_TEXT_MAX)
-#define NEAR_MAP 8
-#define PROBE_GAP 2 /* frames without a known name between those of probes */
-
-/* What a key in t->named is of; mixed into it. */
-enum { TOLD_FRAME = 1, TOLD_ADDR, TOLD_FILE };
 
 int teller_init(struct teller *t, struct file_cache *files, const char *kallsyms, bool names)
 {
@@ -50,8 +42,7 @@ static uint64_t told_key(int what, uint64_t a, uint64_t b)
 	return key ? key : 1;
 }
 
-/* Returns 1 the first time it is asked for this thing, else 0; or -ENOMEM. */
-static int first_time(struct teller *t, int what, uint64_t a, uint64_t b)
+int tell_first_time(struct teller *t, int what, uint64_t a, uint64_t b)
 {
 	return keyset_add(&t->named, told_key(what, a, b));
 }
@@ -61,8 +52,8 @@ static bool was_told(const struct teller *t, int what, uint64_t a, uint64_t b)
 	return keyset_has(&t->named, told_key(what, a, b));
 }
 
-static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2, uint32_t tgid,
-		     const char *text, size_t len, const char *place, size_t place_len)
+int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2, uint32_t tgid,
+	      const char *text, size_t len, const char *place, size_t place_len)
 {
 	union {
 		char room[sizeof(struct cc_rec_name) + PATH_MAX + GO_LINES_MAX + 8];
@@ -87,7 +78,7 @@ static int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2,
 	return tell_record(t, &r.n.h, size);
 }
 
-static int tell_module(struct teller *t, const struct cc_rec_module *m, const char *path)
+int tell_module(struct teller *t, const struct cc_rec_module *m, const char *path)
 {
 	union {
 		char room[sizeof(struct cc_rec_module) + PATH_MAX];
@@ -196,7 +187,7 @@ static int tell_frame_once(struct teller *t, struct proc *proc, uint64_t ip, uns
 		if (err)
 			return err < 0 ? err : 0;
 	}
-	err = first_time(t, TOLD_FRAME, id, ip);
+	err = tell_first_time(t, TOLD_FRAME, id, ip);
 	if (err < 0)
 		return err;
 	err = p->told ? 0 : tell_mapping(t, proc, p);
@@ -258,173 +249,4 @@ int tell_places(struct teller *t, struct procs *procs, int wait_ms)
 		err = p ? tell_place(t, proc, &a, p) : 0;
 	}
 	return err;
-}
-
-/* The build-id of the running kernel, from its notes (include/linux/elfnote.h). */
-static void kernel_build_id(struct cc_rec_module *m)
-{
-	uint32_t note[256];
-	FILE *f = fopen("/sys/kernel/notes", "re");
-	size_t n = f ? fread(note, 1, sizeof(note), f) / 4 : 0;
-
-	if (f)
-		fclose(f);
-	for (size_t i = 0; i + 3 < n;) {
-		size_t name = ((size_t)note[i] + 3) / 4, desc = ((size_t)note[i + 1] + 3) / 4;
-
-		if (name > n || desc > n || i + 3 + name + desc > n)
-			return;
-		if (note[i + 2] == 3 && note[i] == 4 && !memcmp(&note[i + 3], "GNU", 4) &&
-		    note[i + 1] <= sizeof(m->build_id)) {
-			m->build_id_len = note[i + 1];
-			memcpy(m->build_id, &note[i + 3 + name], note[i + 1]);
-			return;
-		}
-		i += 3 + name + desc;
-	}
-}
-
-static int tell_kernel(struct teller *t)
-{
-	static const char note[] = "kernel function names are hidden: give CAP_SYSLOG, or set "
-				   "kernel.kptr_restrict to 0 or 1";
-	struct cc_rec_module m = { .start = 1ull << 63, .end = UINT64_MAX };
-	int err;
-
-	t->kernel_told = true;
-	kernel_build_id(&m);
-	err = tell_module(t, &m, "[kernel]");
-	if (!err && !t->kernel)
-		err = tell_name(t, CC_NAME_NOTE, 0, 0, 0, note, sizeof(note) - 1, "", 0);
-	return err;
-}
-
-size_t probe_frames(const struct teller *t, const __u64 *ip, size_t cnt)
-{
-	static const char *const ours[] = { "bpf_prog_", "bpf_trace_run", "__traceiter_",
-					    "bpf_get_stack", "__bpf_get_stack" };
-	size_t skip = 0;
-
-	for (size_t i = 0; t->kernel && i < cnt && i <= skip + PROBE_GAP; i++) {
-		const char *name, *module;
-		uint64_t off;
-
-		if (kallsyms_find(t->kernel, ip[i] - (i > 0), &name, &module, &off))
-			continue;
-		for (size_t j = 0; j < ARRAY_SIZE(ours); j++) {
-			if (!strncmp(name, ours[j], strlen(ours[j])))
-				skip = i + 1;
-		}
-	}
-	return skip < cnt ? skip : 0;
-}
-
-int tell_kernel_frames(struct teller *t, const __u64 *ip, size_t cnt)
-{
-	int err = cnt && !t->kernel_told ? tell_kernel(t) : 0;
-
-	for (size_t i = 0; i < cnt && !err && t->kernel; i++) {
-		unsigned int back = i > 0;
-		const char *name, *module;
-		char text[NAME_MAX_ + 32], place[NAME_MAX_];
-		uint64_t off;
-		int first = first_time(t, TOLD_FRAME, 0, ip[i]), len, place_len;
-
-		if (first <= 0 || kallsyms_find(t->kernel, ip[i] - back, &name, &module, &off)) {
-			err = first < 0 ? first : 0;
-			continue;
-		}
-		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX_, name, off + back);
-		place_len = snprintf(place, sizeof(place), "[%.64s]", *module ? module : "k");
-		err = tell_name(t, CC_NAME_FRAME, ip[i], 0, 0, text, (size_t)len, place,
-				(size_t)place_len);
-	}
-	return err;
-}
-
-/* The mapping of a file that @addr belongs to: its own, or for .bss the one just before it. */
-static struct mapping *data_mapping(struct maps *m, uint64_t addr)
-{
-	struct mapping *p = maps_find(m, addr);
-
-	for (int i = 0; p && i < 2 && !p->ino; i++) {
-		if (*maps_path(m, p) || p == m->v || p[-1].end != p->start)
-			return NULL;
-		p--;
-	}
-	return p && p->ino ? p : NULL;
-}
-
-/* The file of the data at @addr and where it is linked there. The code of the same file tells how
- * far it was moved when it was loaded. */
-static struct elf_file *data_file(struct teller *t, struct maps *m, uint64_t addr,
-				  struct mapping **ret, uint64_t *ret_vaddr)
-{
-	struct mapping *d = data_mapping(m, addr);
-	size_t at = d ? (size_t)(d - m->v) : 0, lo = at > NEAR_MAP ? at - NEAR_MAP : 0;
-
-	for (size_t i = lo; d && i < m->cnt && i <= at + NEAR_MAP; i++) {
-		struct mapping *p = &m->v[i];
-		struct elf_file *f;
-		uint64_t vaddr;
-
-		if (!p->exec || p->ino != d->ino || p->dev != d->dev)
-			continue;
-		f = maps_file(m, p, t->files);
-		if (!f || maps_vaddr(p, f, p->start, &vaddr))
-			return NULL;
-		*ret = d;
-		*ret_vaddr = addr - p->start + vaddr;
-		return elf_file_has_data(f, *ret_vaddr) ? f : NULL;
-	}
-	return NULL;
-}
-
-int tell_address(struct teller *t, struct proc *proc, uint64_t addr)
-{
-	char name[NAME_MAX_], text[NAME_MAX_ + 32];
-	struct mapping *p;
-	struct elf_file *f;
-	const char *base;
-	size_t base_len;
-	uint64_t vaddr, off;
-	int len, first;
-
-	if (!t->names)
-		return 0;
-	first = first_time(t, TOLD_ADDR, (uint64_t)proc->epoch << 32 | proc->tgid, addr);
-	if (first <= 0)
-		return first;
-	f = data_file(t, &proc->maps, addr, &p, &vaddr);
-	if (!f)
-		return 0; /* the heap, a stack: the address says all */
-	base = maps_base_name(&proc->maps, p, &base_len);
-	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
-	if (elf_file_name(f, vaddr, true, name, sizeof(name), &off))
-		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base, vaddr);
-	else if (off)
-		len = snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, off);
-	else
-		len = snprintf(text, sizeof(text), "%s", name);
-	return tell_name(t, CC_NAME_ADDR, addr, 0, proc->tgid, text, (size_t)len, base, base_len);
-}
-
-int tell_fd(struct teller *t, uint32_t tgid, int fd, uint64_t ino, uint32_t dev)
-{
-	char link[48], path[PATH_MAX];
-	struct stat st;
-	ssize_t len;
-	int first;
-
-	if (!t->names || fd < 0 || !ino)
-		return 0;
-	first = first_time(t, TOLD_FILE, ino, dev);
-	if (first <= 0)
-		return first;
-	snprintf(link, sizeof(link), "/proc/%u/fd/%d", tgid, fd);
-	len = readlink(link, path, sizeof(path));
-	/* the number may be another file's by now */
-	if (len <= 0 || stat(link, &st) || st.st_ino != ino)
-		return 0;
-	return tell_name(t, CC_NAME_FILE, ino, dev, 0, path, (size_t)len, "", 0);
 }

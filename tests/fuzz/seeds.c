@@ -135,7 +135,11 @@ static int make_elf(const char *dir)
 	code = save(dir, "go_bin", 0, t.b, t.len);
 	if (!code)
 		code = save(dir, "elf", 0, t.b, t.len);
-	return code || !vdso ? code : save(dir, "elf", 1, vdso, VDSO_BYTES);
+	if (!code)
+		code = save(dir, "unwind", 0, t.b, t.len);
+	if (!code && vdso)
+		code = save(dir, "elf", 1, vdso, VDSO_BYTES);
+	return code || !vdso ? code : save(dir, "unwind", 1, vdso, VDSO_BYTES);
 }
 
 int main(int argc, char **argv)
