@@ -5,7 +5,7 @@
 #define CC_BPF_CONFIG_H
 
 #define CC_BPF_COMMS_MAX 64 /* names given with --comm */
-#define CC_BPF_CNT_MAX 32 /* > every CC_CNT_* */
+#define CC_BPF_CNT_MAX 32   /* > every CC_CNT_* */
 
 /* Kernel functions that programs tell apart by address: what kind of file an anonymous inode is,
  * whose timer has expired. The loader fills the addresses in from kallsyms, 0 where that is not
@@ -51,6 +51,7 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u32 req_tier;       /* CC_BPF_REQ_* */
 	__u32 has_prev_state; /* sched_switch tells prev_state (since 5.18) */
 	__u32 snap_burst;     /* snapshots per CPU and 20 ms */
+	__u32 pid_nested;     /* user space is in a pid namespace: see pidns.h */
 	__u32 has_task_kfunc; /* bpf_task_from_vpid (since 6.14) is there */
 	__u32 rule_cache;     /* RULES_* */
 };
@@ -58,6 +59,10 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 struct cc_bpf_target {
 	__u32 flags;  /* CC_TF_FOLLOWED or 0 */
 	__u32 parent; /* tgid it came from; 0: asked for */
+};
+
+struct cc_bpf_pid { /* a thread in two pid namespaces: the initial one, and user space's */
+	__u32 global, local;
 };
 
 struct cc_bpf_iter_ctl {   /* how the next run of the task iterator is */

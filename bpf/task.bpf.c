@@ -2,6 +2,7 @@
 /* task: births, exec, names and deaths of traced tasks. */
 #include "go.h"
 #include "layout.h"
+#include "pidns.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -95,6 +96,8 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 	struct cc_rec_task *r;
 	struct task_state *st;
 
+	if (cfg.pid_nested)
+		pidns_note(child);
 	if (!bpf_task_storage_get(&tasks, parent, 0, 0) && !is_target(parent->tgid))
 		return 0;
 	if (child->tgid != parent->tgid) {

@@ -4,6 +4,7 @@
 #include "go_attach.h"
 #include "go_seed.h"
 #include "iter.h"
+#include "pidns.h"
 #include "stream.h"
 #include "targets.h"
 
@@ -93,6 +94,7 @@ void go_sweep(struct loader *l, uint32_t tgid)
 	int fd = bpf_map__fd(l->skel->maps.go_states);
 	struct cc_bpf_go_key k, next;
 	bool have = false;
+	tgid = pidns_global(l, tgid);
 	while (!bpf_map_get_next_key(fd, have ? &k : NULL, &next)) {
 		if (have && k.tgid == tgid)
 			bpf_map_delete_elem(fd, &k);
@@ -107,8 +109,9 @@ void go_sweep(struct loader *l, uint32_t tgid)
 int go_tell_kernel(struct loader *l, struct go_proc *p)
 {
 	struct cc_bpf_go c;
+	uint32_t tgid = pidns_global(l, p->tgid);
 	go_config(p, &c);
-	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid, &c, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid, &c, BPF_ANY))
 		return -errno;
 	p->known = true;
 	count_procs(l);
@@ -117,7 +120,8 @@ int go_tell_kernel(struct loader *l, struct go_proc *p)
 
 void go_untell_kernel(struct loader *l, struct go_proc *p)
 {
-	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid);
+	uint32_t tgid = pidns_global(l, p->tgid);
+	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid);
 	p->known = false;
 	count_procs(l);
 }

@@ -3,6 +3,7 @@
 #include "go.h"
 #include "go_check.h"
 #include "iter.h"
+#include "pidns.h"
 #include "wait_class.h"
 
 #include <errno.h>
@@ -22,10 +23,13 @@ struct batch {
 	struct cc_bpf_go_state states[BATCH];
 };
 
-static struct go_proc *find(const struct go_side *g, uint32_t tgid)
+/* @tgid as the kernel programs know it */
+static struct go_proc *find(struct loader *l, uint32_t tgid)
 {
+	const struct go_side *g = l->go;
 	for (size_t i = 0; i < g->proc_cnt; i++)
-		if (g->procs[i]->tgid == tgid && g->procs[i]->state == LOADER_GO_STATE_ON)
+		if (pidns_global(l, g->procs[i]->tgid) == tgid &&
+		    g->procs[i]->state == LOADER_GO_STATE_ON)
 			return g->procs[i];
 	return NULL;
 }
@@ -47,7 +51,7 @@ static int give_open(struct loader *l, const struct cc_bpf_go_key *k,
 {
 	if (s->state != CC_BPF_GO_PARKED || s->wake || s->out > now)
 		return 0;
-	const struct go_proc *p = find(l->go, k->tgid);
+	const struct go_proc *p = find(l, k->tgid);
 	if (!p || (s->out < l->go->opened_at && !p->seeded))
 		return 0;
 	struct cc_rec_go_episode e = {

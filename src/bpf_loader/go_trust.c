@@ -4,6 +4,7 @@
 #include "go.h"
 #include "go_attach.h"
 #include "go_check.h"
+#include "pidns.h"
 
 #include <errno.h>
 
@@ -24,7 +25,8 @@ static bool trusted(const struct go_proc *p)
 int go_read_counts(struct loader *l, struct go_proc *p)
 {
 	struct cc_bpf_go c;
-	if (bpf_map_lookup_elem(bpf_map__fd(l->skel->maps.go_procs), &p->tgid, &c))
+	uint32_t tgid = pidns_global(l, p->tgid);
+	if (bpf_map_lookup_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid, &c))
 		return -errno;
 	p->good = c.good;
 	p->bad = c.bad;

@@ -76,11 +76,8 @@ static int read_all(int fd, struct rec_buf *b)
 	}
 }
 
-/* One run over the threads of the process behind @pidfd, or over all tasks when that is -1. */
-static int run(struct loader *l, int pidfd, struct rec_buf *b)
+int iter_read(const struct bpf_program *p, int pidfd, struct rec_buf *b)
 {
-	struct bpf_program *p =
-		l->iter_sleepable ? l->skel->progs.open_task_sleepable : l->skel->progs.open_task;
 	union bpf_iter_link_info info = { 0 };
 	LIBBPF_OPTS(bpf_iter_attach_opts, opts);
 	if (pidfd >= 0) {
@@ -97,6 +94,13 @@ static int run(struct loader *l, int pidfd, struct rec_buf *b)
 		close(fd);
 	bpf_link__destroy(link);
 	return ret;
+}
+
+static int run(struct loader *l, int pidfd, struct rec_buf *b)
+{
+	return iter_read(l->iter_sleepable ? l->skel->progs.open_task_sleepable
+					   : l->skel->progs.open_task,
+			 pidfd, b);
 }
 
 static bool can_walk_each(const struct loader *l)

@@ -13,6 +13,12 @@ int rec_buf_give(const struct rec_buf *b, cc_record_fn *fn, void *ctx);
 
 void rec_buf_done(struct rec_buf *b);
 
+struct bpf_program;
+
+/* Appends all that @p writes in one run over the threads of the process behind @pidfd, or over all
+ * tasks when that is -1. 0 or -errno. */
+CC_NODISCARD int iter_read(const struct bpf_program *p, int pidfd, struct rec_buf *b);
+
 /* Appends OPEN_TASK (and SNAP) of the tasks of all targets to @b. @flags: CC_TF_ATTACH, CC_TF_STOP
  * or 0. Gives storage to those that have none. 0 or -errno. */
 CC_NODISCARD int iter_tasks(struct loader *l, uint32_t flags, struct rec_buf *b);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load.h"
 #include "go.h"
+#include "pidns.h"
 #include "rules.h"
 #include "sample.h"
 #include "targets.h"
@@ -165,6 +166,8 @@ static int try_load(struct loader *l, const struct btf *kernel, const struct att
 	int ret = bpf_map__set_max_entries(l->skel->maps.events, (__u32)l->o.ring_bytes);
 	if (!ret)
 		ret = bpf_map__set_max_entries(l->skel->maps.control, CONTROL_BYTES);
+	if (!ret)
+		ret = pidns_prepare(l, err);
 	if (!ret)
 		ret = go_prepare(l, a->go);
 	if (!ret)
@@ -344,7 +347,9 @@ int load_programs(struct loader *l, const struct loader_opts *asked, struct cc_e
 	btf__free(kernel);
 	if (ret)
 		return explain(l, ret, err);
-	ret = targets_add_asked(l, asked, err);
+	ret = pidns_learn(l);
+	if (!ret)
+		ret = targets_add_asked(l, asked, err);
 	if (!ret)
 		ret = go_seed(l); /* that takes time, so before the rings begin to fill */
 	if (!ret)

@@ -6,6 +6,7 @@
 #include "iter.h"
 #include "load.h"
 #include "loader_int.h"
+#include "pidns.h"
 #include "raw_stack.h"
 #include "rings.h"
 #include "sample.h"
@@ -41,6 +42,7 @@ static int give_record(void *ctx, const struct cc_rec *rec, size_t len)
 	struct give *g = ctx;
 	struct loader *l = g->l;
 	l->records++;
+	rec = pidns_local(l, rec, len);
 	if (rec->kind == CC_REC_TARGET && len >= sizeof(struct cc_rec_target)) {
 		/* a traced process forked; if the child is gone by now, its records still come */
 		const struct cc_rec_target *t = (const struct cc_rec_target *)rec;
@@ -131,6 +133,7 @@ static int end_interval(struct give *g, uint32_t flags)
 		ret = stream_counters(l, g->fn, g->ctx);
 	if (ret >= 0)
 		ret = stream_tick(l, flags & CC_TF_STOP, g->fn, g->ctx);
+	pidns_forget(l);
 	while (l->next_tick <= loader_now())
 		l->next_tick += l->o.interval_ns;
 	return ret < 0 ? ret : cnt + 1;
@@ -244,6 +247,7 @@ static void loader_free(struct cc_source *s)
 	rings_free(l->rings);
 	criticast__destroy(l->skel);
 	targets_done(l);
+	pidns_done(l);
 	rec_buf_done(&l->head);
 	free(l->lost);
 	if (l->stats_fd >= 0)
@@ -282,7 +286,9 @@ static int seed_first(struct loader *l)
 	const struct timespec nap = { .tv_nsec = 200000 };
 	for (int i = 0; i < SEED_SLEEPS; i++)
 		nanosleep(&nap, NULL);
-	int ret = targets_add_children(l);
+	int ret = pidns_learn(l);
+	if (!ret)
+		ret = targets_add_children(l);
 	if (ret < 0)
 		return ret;
 	ret = go_seed(l);

@@ -26,9 +26,10 @@ struct follow_side;
 struct sock_side; /* sock_*.c's own, by sock_prepare(); NULL: no requests */
 
 struct loader_target {
-	uint32_t tgid;
-	int pidfd;      /* -1: not to be had; then start tells */
-	uint64_t start; /* task start time, ns of CLOCK_BOOTTIME: a reused pid has another */
+	uint32_t tgid;   /* here */
+	uint32_t global; /* for the kernel programs, see pidns.h */
+	int pidfd;       /* -1: not to be had; then start tells */
+	uint64_t start;  /* task start time, ns of CLOCK_BOOTTIME: a reused pid has another */
 	uint32_t parent;
 	uint32_t flags; /* CC_TF_FOLLOWED or 0 */
 	uint32_t hop;   /* how far from a target; 0: it is one */
@@ -49,6 +50,7 @@ struct loader {
 	struct sock_side *sock;
 	struct sample_side *samples; /* sample.h */
 	struct follow_side *follow;  /* follow.h; NULL: nobody is, so far */
+	struct pidns_side *pidns;    /* pidns.h; NULL: in the initial pid namespace */
 	struct go_side *go;          /* go.h; NULL: goroutines are not followed */
 	int go_err; /* why the kernel refused the programs for that; 0: it did not */
 	struct loader_target *targets;

@@ -246,25 +246,9 @@ static int add_listeners(struct loader *l, const struct loader_opts *o, struct c
 	return ret;
 }
 
-/* The kernel programs know the pids of the initial pid namespace only, and so do the records. In a
- * container's own namespace a --pid would silently be another process. */
-static bool in_initial_pid_ns(void)
-{
-	char ns[64] = "";
-	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
-	/* PROC_PID_INIT_INO, include/linux/proc_ns.h: fixed since Linux 3.8 */
-	return n < 0 || !strcmp(ns, "pid:[4026531836]");
-}
-
 int targets_add_asked(struct loader *l, const struct loader_opts *o, struct cc_err *err)
 {
 	int ret = 0;
-	if (!in_initial_pid_ns()) {
-		loader_err(err,
-			   "cannot trace from inside a pid namespace (a container); run criticast "
-			   "on the host, or the container with --pid=host");
-		return -EOPNOTSUPP;
-	}
 	for (uint32_t i = 0; !ret && i < o->pid_cnt; i++)
 		ret = add_pid(l, o->pids[i], err);
 	if (!ret && o->port_cnt)

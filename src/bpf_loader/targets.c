@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets.h"
 
+#include "pidns.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -96,8 +98,8 @@ static int targets_reserve(struct loader *l)
 
 int loader_target_add(struct loader *l, const struct loader_target *want)
 {
-	struct cc_bpf_target v = { .flags = want->flags, .parent = want->parent };
-	uint32_t tgid = want->tgid;
+	struct cc_bpf_target v = { .flags = want->flags };
+	uint32_t tgid = want->tgid, global;
 	if (targets_find(l, tgid))
 		return 1;
 	if (l->target_cnt >= TARGETS_MAX)
@@ -113,14 +115,18 @@ int loader_target_add(struct loader *l, const struct loader_target *want)
 			close(pidfd);
 		return -ESRCH;
 	}
-	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.targets), &tgid, &v, BPF_ANY)) {
-		err = errno == E2BIG ? -E2BIG : -errno;
+	global = pidns_global(l, tgid);
+	v.parent = pidns_global(l, want->parent);
+	if (!global ||
+	    bpf_map_update_elem(bpf_map__fd(l->skel->maps.targets), &global, &v, BPF_ANY)) {
+		err = global ? -errno : -ESRCH;
 		if (pidfd >= 0)
 			close(pidfd);
 		return err;
 	}
 	struct loader_target *t = &l->targets[l->target_cnt++];
 	*t = *want;
+	t->global = global;
 	t->pidfd = pidfd;
 	t->start = start;
 	slot_put(l, l->target_cnt - 1);
@@ -172,7 +178,7 @@ size_t targets_alive(struct loader *l)
 		if (!t->gone && target_gone(t)) {
 			t->gone = true;
 			/* the exit program does this too, but not for what it never saw alive */
-			bpf_map_delete_elem(bpf_map__fd(l->skel->maps.targets), &t->tgid);
+			bpf_map_delete_elem(bpf_map__fd(l->skel->maps.targets), &t->global);
 		}
 		gone += t->gone && t->told;
 		cnt += !t->gone && !(t->flags & CC_TF_FOLLOWED); /* those go with the others */
