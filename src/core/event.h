@@ -468,9 +468,8 @@ enum {                        /* cc_rec.aux of OPTION. ABI: append only. */
        CC_OPT_STACK_MIN = 2,  /* ns */
        CC_OPT_SAMPLE = 3,     /* 1 request in N has a path */
        CC_OPT_STACK_TIER = 4, /* 1 late, 2 waking, 3 eager */
-       CC_OPT_REQ_TIER = 5, /* 0 none, 1 socket lengths, 2 sequence numbers, 3 system calls, 4 as 2
-			     * at the ends of functions */
-       CC_OPT_ARCH = 6,     /* ELF e_machine */
+       CC_OPT_REQ_TIER = 5,   /* 0 none, 1 lengths, 2 sequence numbers, 3 system calls, 4: 2b */
+       CC_OPT_ARCH = 6,       /* ELF e_machine */
        CC_OPT_CPUS = 7,
        CC_OPT_IMPORTED = 8, /* CC_IMPORTED_*; 0: our own probes */
        CC_OPT_GO_TIER = 9,  /* 0 no goroutines, 1 identity, 2 waits, 3 every status change */
