@@ -2,6 +2,7 @@
 #include "pidns.h"
 
 #include "iter.h"
+#include "raw_stack.h"
 
 #include <errno.h>
 #include <stddef.h>

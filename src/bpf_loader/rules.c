@@ -50,7 +50,8 @@ bool loader_rule_cache(struct cc_source *s, struct cc_rule_cache *ret)
 	*ret = (struct cc_rule_cache){
 		.layout = put_layout, .rule = put_rule, .forget = forget_chain, .ctx = l
 	};
-	return l->rule_cache != RULES_OFF;
+	/* keys of stacks have the number of the process, which is another there: see pidns.h */
+	return l->rule_cache != RULES_OFF && !l->pidns;
 }
 
 const char *rules_note(const struct loader *l)
