@@ -3,6 +3,7 @@
 
 #include "go_check.h"
 #include "iter.h"
+#include "pidns.h"
 #include "wait_class.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ static int take(struct loader *l, const struct go_proc *p, uint64_t addr, const 
 	uint8_t reason = (uint8_t)word(g, at->g_waitreason);
 	if (status != STATUS_WAITING || !goid || reason >= p->target.reasons.cnt)
 		return 0;
-	struct cc_bpf_go_key key = { .g = addr, .tgid = p->tgid };
+	struct cc_bpf_go_key key = { .g = addr, .tgid = pidns_global(l, p->tgid) };
 	struct cc_bpf_go_state s = {
 		.goid = goid,
 		.out = since && since < now ? since : now,
