@@ -22,6 +22,7 @@ struct row {
 	uint8_t cls;
 	struct majority col[COL_CNT];
 	cc_ns total;
+	cc_ns what_if;
 	double conf_sum;         /* confidence x ns */
 	uint32_t requests, sums; /* sums: in sums[], one for each request seen */
 	uint32_t sum;            /* its latest there */
@@ -94,8 +95,17 @@ static struct cc_piece seen_as(const struct table *t, const struct cc_piece *p)
 	return (struct cc_piece){ .start = p->start, .end = p->end, .cls = WAIT_UNKNOWN };
 }
 
-static int add(struct table *t, const struct cc_request *r, const struct cc_piece *piece, cc_ns ns)
+/* How much of @p would go with it: not what another one, begun together with whom it waited for,
+ * took as well. */
+static cc_ns saved(const struct cc_piece *p, cc_ns sibling_end)
 {
+	return p->end - CC_MAX(p->start, CC_MIN(p->end, sibling_end));
+}
+
+static int add(struct table *t, const struct cc_request *r, const struct cc_piece *piece,
+	       const struct cc_piece *counted, cc_ns sibling_end)
+{
+	cc_ns ns = piece_ns(counted);
 	struct cc_piece p = seen_as(t, piece);
 	struct row *row = row_of(t, &p);
 
@@ -114,6 +124,7 @@ static int add(struct table *t, const struct cc_request *r, const struct cc_piec
 	t->sums.p[row->sum].ns += ns;
 	ns *= request_weight(r);
 	row->total += ns;
+	row->what_if += saved(counted, sibling_end) * request_weight(r);
 	row->conf_sum += (double)ns * p.confidence;
 	if (vec_reserve(&t->mem, &t->told, t->told.cnt + 1))
 		return -ENOMEM;
@@ -161,12 +172,12 @@ static int add_pieces(struct table *t, const struct cc_request *r)
 	if (!t->o->root_causes) {
 		for (uint32_t i = 0; i < r->path_cnt && !err; i++) {
 			if (path[i].depth == 0)
-				err = add(t, r, &path[i], piece_ns(&path[i]));
+				err = add(t, r, &path[i], &path[i], path[i].sibling_end);
 		}
 		return err;
 	}
 	for (leaf_iter_init(&it, path, r->path_cnt); !err && leaf_iter_next(&it);)
-		err = add(t, r, &path[it.known], piece_ns(&path[it.leaf]));
+		err = add(t, r, &path[it.known], &path[it.leaf], path[it.top].sibling_end);
 	return err;
 }
 
@@ -228,7 +239,7 @@ static void fill_rows(struct table *t, cc_ns latency, struct snap_wait *out)
 			.share = latency ? (double)row->total / (double)latency : 0,
 			.confidence =
 				row->total ? (uint8_t)(row->conf_sum / (double)row->total) : 0,
-			.what_if_ns = row->total,
+			.what_if_ns = row->what_if,
 		};
 	}
 	qsort(out, t->rows.cnt, sizeof(*out), by_total);

@@ -19,6 +19,8 @@ struct agg_names {
 	cc_str (*holder)(void *ctx, const struct cc_piece *p);
 	/* kind of a request by its id, as "nginx:8080" */
 	cc_str (*kind)(void *ctx, struct cc_reqid id);
+	cc_str (*task)(void *ctx, const struct cc_piece *p);   /* whose time it is */
+	cc_str (*device)(void *ctx, const struct cc_piece *p); /* no task ended it: "disk fsync" */
 	/* a task of another process, as "backup[911]" */
 	cc_str (*process)(void *ctx, uint32_t tid, uint32_t tgid);
 };
@@ -66,10 +68,23 @@ struct agg_waits_opts {
 };
 
 /* Rows by total, the largest first. Columns that the rows are not made by hold what more than half
- * of the row's time agrees on, else 0. what_if_ns is "at most": all of it. Caller frees *ret. */
+ * of the row's time agrees on, else 0. what_if_ns is "at most": all of it, but for what another one
+ * that was begun together with whom it waited for took as well. Caller frees *ret. */
 CC_NODISCARD int agg_waits(const struct cc_request *const *r, size_t cnt,
 			   const struct agg_waits_opts *o, const struct agg_names *n,
 			   struct snap_wait **ret, uint32_t *ret_cnt);
+
+/* ---- who waits for whom ---- */
+
+struct agg_graph {               /* the caller frees edges, groups and members */
+	struct snap_edge *edges; /* the heaviest first */
+	struct snap_wait_group *groups;
+	cc_str *members;
+	uint32_t edge_cnt, group_cnt, member_cnt;
+	uint32_t false_wakes; /* woken, looked, and waited for the same thing again: one wait */
+};
+CC_NODISCARD int agg_graph(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,
+			   const struct agg_names *n, struct agg_graph *ret);
 
 /* ---- blame ---- */
 

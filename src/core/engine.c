@@ -2,6 +2,7 @@
 /* Records in: each goes to the module that keeps it; a TICK sets off the work. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine_priv.h"
 
@@ -50,6 +51,7 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->handlers);
 	vec_done(&e->mem, &e->wakes);
 	vec_done(&e->mem, &e->losses);
+	vec_done(&e->mem, &e->asleep);
 	vec_done(&e->mem, &e->sorted);
 	vec_done(&e->mem, &e->due);
 	vec_done(&e->mem, &e->rows);
@@ -92,10 +94,35 @@ static int work(struct engine *e, cc_ns to, cc_ns now, bool all)
 	return work_sort(e);
 }
 
+#define ASLEEP_LEAST CC_MS(500) /* less may be between the readings of two clocks */
+#define ASLEEP_MAX 64u          /* then the oldest is forgotten */
+
+/* CLOCK_MONOTONIC stands still while the machine sleeps, CLOCK_BOOTTIME does not. */
+static int note_sleep(struct engine *e, const struct cc_rec_tick *r)
+{
+	int64_t off = (int64_t)(r->boottime_ns - r->h.ts);
+	bool slept = e->boot_at && off - e->boot_off >= (int64_t)ASLEEP_LEAST;
+
+	if (slept) {
+		if (e->asleep.cnt == ASLEEP_MAX)
+			vec_drop_front(&e->asleep, 1);
+		if (vec_reserve(&e->mem, &e->asleep, e->asleep.cnt + 1))
+			return -ENOMEM;
+		e->asleep.p[e->asleep.cnt++] = (struct loss_span){ e->boot_at, r->h.ts };
+		e->stats.suspends++;
+		e->stats.suspended_ns += (cc_ns)(off - e->boot_off);
+	}
+	e->boot_at = r->h.ts;
+	e->boot_off = off;
+	return 0;
+}
+
 static int on_tick(struct engine *e, const struct cc_rec_tick *r)
 {
-	if (r->drained_to > CC_TIME_MAX || r->realtime_ns > INT64_MAX)
+	if (r->drained_to > CC_TIME_MAX || r->realtime_ns > INT64_MAX || r->boottime_ns > INT64_MAX)
 		return -EINVAL;
+	if (r->boottime_ns && r->h.ts > e->boot_at && note_sleep(e, r))
+		return -ENOMEM;
 	e->stats.watermark_ns = CC_MAX(e->stats.watermark_ns, r->drained_to);
 	if (r->realtime_ns)
 		e->stats.realtime_off_ns = (int64_t)r->realtime_ns - (int64_t)r->h.ts;

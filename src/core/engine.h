@@ -64,6 +64,8 @@ struct engine_stats {
 	uint64_t loss_records; /* of these, told by LOSS */
 	cc_ns lost_ns;
 	uint64_t clamped, wake_running, cycles;
+	uint64_t suspends; /* times that the machine slept, how long: no clock here ran */
+	cc_ns suspended_ns;
 	uint64_t evicted;                      /* episodes and requests dropped for memory or age */
 	uint64_t paths_left_out;               /* finished requests whose path was not worked out */
 	uint64_t stacks_user, stacks_complete; /* episodes with a user stack; complete ones */

@@ -78,6 +78,9 @@ struct engine {
 	struct decode_buf *buf;
 	VEC(struct cc_rec_wake) wakes; /* that wait until their time is known */
 	VEC(struct loss_span) losses;
+	VEC(struct loss_span) asleep; /* the machine was suspended at some moment of it */
+	cc_ns boot_at;                /* at the last TICK: its ts, CLOCK_BOOTTIME - ts */
+	int64_t boot_off;
 	VEC(struct due) due;                   /* at this TICK */
 	VEC(struct lat_row) rows;              /* scratch of select.c */
 	VEC(const struct cc_request *) sorted; /* shown and going on: by end, then id */
@@ -226,6 +229,10 @@ void walk_nest(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth, 
 	       cc_ns handoff);
 /* Task @ti was busy in [lo, hi) while the request lay queued for it. */
 void walk_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi);
+/* @t waited in [a, b) for @waker. Until when it would have waited anyway, for others that it had
+ * begun together with that one; 0: for none. In walk_join.c. */
+cc_ns walk_sibling_end(struct walk *w, const struct task *t, const struct task *waker, cc_ns a,
+		       cc_ns b);
 /* Task @ti may be gone into. *ret_cycle: it may not, because it is being walked already. */
 bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle);
 

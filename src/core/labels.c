@@ -203,6 +203,21 @@ static cc_str agg_process(void *ctx, uint32_t tid, uint32_t tgid)
 		    : strpool_addf(&n->pool, "pid %u", tgid);
 }
 
+static cc_str agg_task(void *ctx, const struct cc_piece *p)
+{
+	return labels_task_label(ctx, p->tid, p->end);
+}
+
+static cc_str agg_device(void *ctx, const struct cc_piece *p)
+{
+	struct labels *n = ctx;
+	const char *cls = wait_class_name(p->cls);
+	cc_str peer = p->cls == WAIT_UPSTREAM ? labels_resource(n, p->resource) : 0;
+
+	return peer ? strpool_addf(&n->pool, "%s %.60s", cls, strpool_str(&n->pool, peer))
+		    : strpool_add(&n->pool, cls, strlen(cls));
+}
+
 struct agg_names labels_for_aggregate(struct labels *n)
 {
 	return (struct agg_names){
@@ -213,5 +228,7 @@ struct agg_names labels_for_aggregate(struct labels *n)
 		.holder = agg_holder,
 		.kind = agg_kind,
 		.process = agg_process,
+		.task = agg_task,
+		.device = agg_device,
 	};
 }

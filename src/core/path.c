@@ -81,8 +81,15 @@ static bool can_merge(const struct cc_piece *a, const struct cc_piece *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
+static void mark_asleep(struct piece_vec *v, const struct loss_span *s)
+{
+	for (uint32_t i = 0; i < v->cnt; i++)
+		if (v->p[i].start < s->to && v->p[i].end > s->from)
+			v->p[i].evidence |= CC_EV_BIT(SUSPENDED);
+}
+
 /* Turns the order around, joins equal neighbours. */
-static void straighten(struct piece_vec *v)
+static void straighten(const struct engine *e, struct piece_vec *v)
 {
 	uint32_t kept = 0;
 
@@ -104,6 +111,8 @@ static void straighten(struct piece_vec *v)
 		}
 	}
 	v->cnt = kept;
+	for (uint32_t i = 0; i < e->asleep.cnt; i++)
+		mark_asleep(v, &e->asleep.p[i]);
 	for (uint32_t i = 0; i < v->cnt; i++)
 		v->p[i].confidence = evidence_confidence(v->p[i].evidence);
 }
@@ -128,7 +137,7 @@ static int walk_end(struct walk *w, cc_ns start, cc_ns end)
 	w->e->scratch = w->out;
 	if (w->err)
 		return w->err;
-	straighten(&w->out);
+	straighten(w->e, &w->out);
 	check_level(w->out.p, w->out.cnt, 0, 0, start, end);
 	return 0;
 }

@@ -92,6 +92,8 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(GO_RUNTIME, 95, "ended by the network poller or a timer of the Go runtime")            \
 	X(GO_HANDLER, 95, "the life of a handler's goroutine")                                   \
 	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted") \
+	X(SUSPENDED, 75, "the machine slept meanwhile: its clock stood still")                   \
+	X(HERD, 75, "woken with others for nothing and waited again, until this wake")           \
 	X(QUEUE_UNFED, 60, "no hand-over seen, nor who gives its thread work: it lay queued")    \
 	X(TOGETHER, 50, "maybe worked on together with the one that was over right before it")   \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")     \
@@ -138,7 +140,9 @@ struct cc_piece {
 	uint64_t evidence;       /* CC_EV_BIT() set */
 	uint64_t ustack, kstack; /* STACK keys of the wait, or of a sample on the CPU; 0: none */
 	uint64_t waker_ustack, waker_kstack;
-	cc_ns short_ns; /* CPU: waits below --min-block inside */
+	cc_ns short_ns;    /* CPU: waits below --min-block inside */
+	cc_ns sibling_end; /* depth 0: others begun with whom it waited for were busy until then: it
+			    * would have lasted so long anyway; 0: none */
 	struct cc_reqid
 		for_request;        /* the request that tid served here, when not this one: blame */
 	struct cc_reqid by_request; /* HOL, QUEUED: the request that was in the way */

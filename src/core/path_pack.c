@@ -77,14 +77,15 @@ static const struct field fields[] = {
 	FIELD(last_tid),
 	FIELD(srtt_us),
 	FIELD(retrans),
+	FIELD(sibling_end),
 };
 /* These two are as the rest tells, as a rule. */
-#define HAS_CONFIDENCE (1u << ARRAY_SIZE(fields))
-#define HAS_START (2u << ARRAY_SIZE(fields))
-_Static_assert(ARRAY_SIZE(fields) <= 30, "a set of 32 bits");
+#define HAS_CONFIDENCE (1ull << ARRAY_SIZE(fields))
+#define HAS_START (2ull << ARRAY_SIZE(fields))
+_Static_assert(ARRAY_SIZE(fields) <= 62, "a set of 64 bits");
 
 /* start, end; depth, class and confidence; the rest is in the table */
-_Static_assert(sizeof(struct cc_piece) == 176, "a new member of a piece is to be packed too");
+_Static_assert(sizeof(struct cc_piece) == 184, "a new member of a piece is to be packed too");
 
 #define PIECE_MOST (1 + (2 + 3 + ARRAY_SIZE(fields)) * 10) /* bytes */
 
@@ -150,12 +151,12 @@ static uint64_t get_varint(const uint8_t **from)
 
 /* ---- in ----------------------------------------------------------------------------------- */
 
-static uint32_t changed(const struct cc_piece *p, const struct cc_piece *base)
+static uint64_t changed(const struct cc_piece *p, const struct cc_piece *base)
 {
-	uint32_t set = 0;
+	uint64_t set = 0;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(fields); i++)
-		set |= (uint32_t)(load(p, fields[i]) != load(base, fields[i])) << i;
+		set |= (uint64_t)(load(p, fields[i]) != load(base, fields[i])) << i;
 	return set;
 }
 
@@ -168,7 +169,7 @@ static cc_ns start_after(const struct cc_piece *prev, uint16_t depth)
 static uint8_t *pack_piece(uint8_t *to, const struct cc_piece *p, const struct cc_piece *prev,
 			   const struct cc_piece *base)
 {
-	uint32_t set = changed(p, base);
+	uint64_t set = changed(p, base);
 	bool moves = p->depth != prev->depth;
 
 	if (p->confidence != evidence_confidence(p->evidence))
@@ -185,7 +186,7 @@ static uint8_t *pack_piece(uint8_t *to, const struct cc_piece *p, const struct c
 		to = put_varint(to, p->start);
 	to = put_varint(to, p->end - p->start);
 	for (set &= HAS_CONFIDENCE - 1; set; set &= set - 1) {
-		struct field f = fields[__builtin_ctz(set)];
+		struct field f = fields[__builtin_ctzll(set)];
 		uint64_t v = load(p, f);
 
 		if (f.raw) {
@@ -258,7 +259,7 @@ static const uint8_t *unpack_piece(const uint8_t *from, const struct cc_piece *p
 				   struct cc_piece *p)
 {
 	bool moves = *from++ & DEEPER_OR_NOT;
-	uint32_t set = (uint32_t)get_varint(&from);
+	uint64_t set = get_varint(&from);
 	uint8_t confidence = 0;
 
 	p->depth = moves ? (uint16_t)get_varint(&from) : prev->depth;
@@ -266,8 +267,8 @@ static const uint8_t *unpack_piece(const uint8_t *from, const struct cc_piece *p
 		confidence = *from++;
 	p->start = set & HAS_START ? get_varint(&from) : start_after(prev, p->depth);
 	p->end = p->start + get_varint(&from);
-	for (uint32_t left = set & (HAS_CONFIDENCE - 1); left; left &= left - 1) {
-		struct field f = fields[__builtin_ctz(left)];
+	for (uint64_t left = set & (HAS_CONFIDENCE - 1); left; left &= left - 1) {
+		struct field f = fields[__builtin_ctzll(left)];
 		uint64_t v;
 
 		if (f.raw) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path_pack: a path as it is kept: some ten bytes a piece in place of 168, for most of a piece is
+/* path_pack: a path as it is kept: some ten bytes a piece in place of 184, for most of a piece is
  * as in the one of its class before it. */
 #ifndef CC_PATH_PACK_H
 #define CC_PATH_PACK_H

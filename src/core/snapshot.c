@@ -24,6 +24,9 @@ void snapshot_free(struct snapshot *s)
 	free((void *)s->states);
 	free((void *)s->waits);
 	free((void *)s->blame);
+	free((void *)s->edges);
+	free((void *)s->wait_groups);
+	free((void *)s->wait_members);
 	free((void *)s->slow);
 	free((void *)s->threads);
 	free((void *)s->ports);
@@ -169,6 +172,24 @@ static int show_waits(struct snap_build *b)
 	return 0;
 }
 
+static int show_graph(struct snap_build *b)
+{
+	struct agg_names names = labels_for_aggregate(&b->labels);
+	struct agg_graph g;
+	int err = agg_graph(b->match.p, b->match.cnt, SNAP_WAITS, &names, &g);
+
+	if (err)
+		return err;
+	b->s->edges = g.edges;
+	b->s->edge_cnt = g.edge_cnt;
+	b->s->wait_groups = g.groups;
+	b->s->wait_group_cnt = g.group_cnt;
+	b->s->wait_members = g.members;
+	b->s->wait_member_cnt = g.member_cnt;
+	b->s->false_wakes = g.false_wakes;
+	return 0;
+}
+
 /* What most of the time of class @cls in slow requests agrees on. */
 static int slow_detail(struct snap_build *b, unsigned int cls, struct verdict_slow *ret)
 {
@@ -263,8 +284,8 @@ static int build(struct snap_build *b)
 		b->s->runtime.status = strpool_add(&n->pool, b->q->status, strlen(b->q->status));
 	if ((err = show_targets(b)) || (err = show_notes(b)) || (err = snap_collect(b)) ||
 	    (err = snap_ports(b)) || (err = snap_rows(b)) || (err = show_waits(b)) ||
-	    (err = show_slow(b, &slow)) || (err = snap_threads(b)) || (err = snap_outside(b)) ||
-	    (err = show_losses(b)) || (err = snap_lines(b)))
+	    (err = show_graph(b)) || (err = show_slow(b, &slow)) || (err = snap_threads(b)) ||
+	    (err = snap_outside(b)) || (err = show_losses(b)) || (err = snap_lines(b)))
 		return err;
 	b->s->pieces = take_ptr(b->pieces.p);
 	b->s->piece_cnt = b->pieces.cnt;

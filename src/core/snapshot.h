@@ -124,7 +124,22 @@ struct snap_wait { /* one row of Waits */
 	uint32_t requests;
 	double share; /* of the latency of the requests counted */
 	uint8_t confidence;
-	cc_ns what_if_ns; /* at most this much less, summed, if this wait were gone */
+	cc_ns what_if_ns; /* at most this much less, summed, if this wait were gone: less than all
+			   * of it where others that were begun with it took about as long */
+};
+struct snap_edge { /* who waited for whom, over all paths */
+	cc_str from, to;
+	uint8_t cls;    /* of its longest wait */
+	cc_ns total_ns; /* with what others that waited for @from waited for it (wPerf) */
+	cc_ns own_ns;   /* of it, in waits of requests themselves */
+	cc_ns longest_ns;
+	uint32_t waits;
+};
+struct snap_wait_group { /* tasks that all wait for each other, or one that is only waited for */
+	uint32_t first, cnt; /* in wait_members[] */
+	cc_ns inside_ns;     /* they waited for each other */
+	cc_ns waited_ns;     /* others waited for them */
+	cc_ns outside_ns; /* they waited for others; 0: a knot, or a sink: the bottleneck is here */
 };
 struct snap_blame {
 	cc_str victim, culprit;
@@ -225,6 +240,11 @@ struct snapshot {
 	uint32_t wait_cnt, blame_cnt, slow_cnt, thread_cnt, port_cnt, loss_cnt, outside_cnt;
 	const struct snap_wait *waits;
 	const struct snap_blame *blame;
+	uint32_t edge_cnt, wait_group_cnt, wait_member_cnt;
+	const struct snap_edge *edges;             /* the heaviest first */
+	const struct snap_wait_group *wait_groups; /* knots and sinks first */
+	const cc_str *wait_members;
+	uint32_t false_wakes; /* woken, looked, waited for the same thing again */
 	const struct snap_slow_typical *slow;
 	const struct snap_thread *threads;
 	const struct snap_port *ports;      /* the largest p99 first */

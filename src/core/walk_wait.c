@@ -225,6 +225,37 @@ static const struct episode *last_slice(const struct walk *w, const struct task 
 	return ep;
 }
 
+/* The wake that ended @ep woke others from the same thing too. */
+static bool is_broadcast(struct walk *w, const struct task *t, const struct episode *ep)
+{
+	uint32_t res = wakes_lock_of(w->e, t, ep), cnt = 0;
+	const struct lock_wake *v;
+	cc_ns from = ep->wake > SLICE_GAP ? ep->wake - SLICE_GAP : 0;
+
+	if (!res || !ep_task_wake(ep))
+		return false;
+	v = resource_wakes(&w->e->res, res, from, ep->wake + SLICE_GAP, &cnt);
+	for (uint32_t i = 0; i < cnt; i++)
+		if (v[i].waker_tid == ep->waker_tid && v[i].wakee_tid != t->tid)
+			return true;
+	return false;
+}
+
+/* Woken with others, found nothing, waits again at once: one wait, until a wake was for it. What is
+ * only tried again after a wake for it alone is none: who gave that had the thing. */
+static const struct episode *last_of_herd(struct walk *w, const struct task *t,
+					  const struct episode *ep)
+{
+	const struct episode *end = t->eps.p + t->eps.cnt;
+
+	if (ep == &t->open.ep)
+		return ep;
+	while (ep + 1 < end && same_object(&ep[0], &ep[1]) && ep[1].out - ep->in <= SLICE_GAP &&
+	       ep_blocked(ep + 1) && ep_task_wake(ep + 1) && is_broadcast(w, t, ep))
+		ep++;
+	return ep;
+}
+
 struct lock_part { /* [from, to): @holder's; 0: not known */
 	cc_ns from, to;
 	uint32_t holder;
@@ -337,9 +368,15 @@ static void walk_woken(struct walk *w, struct wait *x)
 	struct task *waker;
 	struct message m;
 	cc_ns sent = ep->wake;
+	uint64_t how = 0; /* a wake after this wait is known to have ended it */
 
-	if (x->kind.cls == WAIT_COND && !ep_is_go(ep))
-		ep = last_slice(w, &w->e->tasks.v.p[x->ti], ep);
+	if (x->kind.cls == WAIT_COND && !ep_is_go(ep)) {
+		const struct task *t = &w->e->tasks.v.p[x->ti];
+		const struct episode *last = last_slice(w, t, ep);
+
+		ep = last_of_herd(w, t, last);
+		how = ep != last ? CC_EV_BIT(HERD) : CC_EV_BIT(SLICES);
+	}
 	if (ep_task_wake(ep)) {
 		if (ep != x->tp->ep) { /* an interpreter's lock, asked for every 5 ms */
 			sent = x->b;
@@ -347,7 +384,7 @@ static void walk_woken(struct walk *w, struct wait *x)
 			p->waker_kind = CC_WAKER_TASK;
 			p->waker_tid = ep->waker_tid;
 			p->waker_tgid = ep->waker_tgid;
-			p->evidence = (p->evidence & ~CC_EV_BIT(WAKER_IRQ)) | CC_EV_BIT(SLICES);
+			p->evidence = (p->evidence & ~CC_EV_BIT(WAKER_IRQ)) | how;
 		}
 		waker = tasks_find(&w->e->tasks, ep->waker_tid, ep->wake);
 		if (!is_traced(waker)) {
@@ -357,6 +394,9 @@ static void walk_woken(struct walk *w, struct wait *x)
 			return;
 		}
 		p->evidence |= CC_EV_BIT(WAKER_TASK);
+		if (!p->depth)
+			p->sibling_end =
+				walk_sibling_end(w, &w->e->tasks.v.p[x->ti], waker, x->a, x->b);
 		if (wait_class_letter(p->cls) == 'N')
 			answered = walk_answered(w, waker, ep->wake);
 	} else {

@@ -123,6 +123,8 @@ static void put_piece(struct json *j, const struct snapshot *s, const struct sna
 		json_u64(j, "srtt_us", p->p.srtt_us);
 		json_u64(j, "retrans", p->p.retrans);
 	}
+	if (p->p.sibling_end)
+		json_u64(j, "sibling_end_ns", p->p.sibling_end);
 	json_close(j, '}');
 }
 
@@ -264,6 +266,49 @@ static void put_waits(struct json *j, const struct snapshot *s)
 	json_close(j, ']');
 }
 
+static const char *group_kind(const struct snap_wait_group *g)
+{
+	return g->outside_ns ? "scc" : g->cnt > 1 ? "knot" : "sink";
+}
+
+static void put_graph(struct json *j, const struct snapshot *s)
+{
+	json_open(j, "wait_graph", '{');
+	json_open(j, "edges", '[');
+	for (uint32_t i = 0; i < s->edge_cnt; i++) {
+		const struct snap_edge *e = &s->edges[i];
+
+		json_open(j, NULL, '{');
+		put_str(j, "from", s, e->from);
+		put_str(j, "to", s, e->to);
+		json_str(j, "class", wait_class_json(e->cls));
+		json_u64(j, "total_ns", e->total_ns);
+		json_u64(j, "own_ns", e->own_ns);
+		json_u64(j, "longest_ns", e->longest_ns);
+		json_u64(j, "waits", e->waits);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_open(j, "groups", '[');
+	for (uint32_t i = 0; i < s->wait_group_cnt; i++) {
+		const struct snap_wait_group *g = &s->wait_groups[i];
+
+		json_open(j, NULL, '{');
+		json_str(j, "kind", group_kind(g));
+		json_open(j, "members", '[');
+		for (uint32_t k = 0; k < g->cnt; k++)
+			put_str(j, NULL, s, s->wait_members[g->first + k]);
+		json_close(j, ']');
+		json_u64(j, "inside_ns", g->inside_ns);
+		json_u64(j, "waited_ns", g->waited_ns);
+		json_u64(j, "outside_ns", g->outside_ns);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_u64(j, "false_wakes", s->false_wakes);
+	json_close(j, '}');
+}
+
 static void put_threads(struct json *j, const struct snapshot *s)
 {
 	json_open(j, "threads", '[');
@@ -340,6 +385,8 @@ static void put_counters(struct json *j, const struct snapshot *s)
 	json_u64(j, "wake_running", st->wake_running);
 	json_u64(j, "cycles", st->cycles);
 	json_u64(j, "evicted", st->evicted);
+	json_u64(j, "suspends", st->suspends);
+	json_u64(j, "suspended_ns", st->suspended_ns);
 	json_u64(j, "paths_left_out", st->paths_left_out);
 	json_u64(j, "stacks_skipped", st->counter[CC_CNT_SNAP_BUDGET]);
 	json_open(j, "dropped", '{');
@@ -381,6 +428,7 @@ int json_snapshot_line(const struct snapshot *s, FILE *out)
 	put_blame(&j, s);
 	put_counters(&j, s);
 	put_threads(&j, s);
+	put_graph(&j, s);
 	if (s->runtime.live)
 		put_runtime(&j, s);
 	json_close(&j, '}');

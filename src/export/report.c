@@ -11,6 +11,9 @@
 
 #define WAIT_ROWS 15
 #define BLAME_ROWS 10
+#define EDGE_ROWS 10
+#define GROUP_ROWS 5
+#define MEMBERS 8
 #define SMALL_PART \
 	200 /* pieces below 1/200 of the latency are summed up, unless stacks are shown */
 
@@ -137,6 +140,43 @@ static void put_blame(const struct snapshot *s, FILE *out)
 	}
 }
 
+static void put_members(const struct snapshot *s, const struct snap_wait_group *g, FILE *out)
+{
+	for (uint32_t i = 0; i < g->cnt && i < MEMBERS; i++)
+		fprintf(out, "%s%s", i ? ", " : "", snapshot_str(s, s->wait_members[g->first + i]));
+	if (g->cnt > MEMBERS)
+		fprintf(out, " and %u more", g->cnt - MEMBERS);
+}
+
+static void put_graph(const struct snapshot *s, FILE *out)
+{
+	if (!s->edge_cnt)
+		return;
+	fputs("\nWho waits for whom, with what was handed on\n"
+	      "  total ms   own ms  wait          who -> for whom\n",
+	      out);
+	for (uint32_t i = 0; i < s->edge_cnt && i < EDGE_ROWS; i++) {
+		const struct snap_edge *e = &s->edges[i];
+
+		if (e->total_ns < s->edges[0].total_ns / 1000)
+			break;
+		fprintf(out, "  %8s %8s  %-12s  %s -> %s\n", ms(e->total_ns).s, ms(e->own_ns).s,
+			wait_class_name(e->cls), snapshot_str(s, e->from), snapshot_str(s, e->to));
+	}
+	for (uint32_t i = 0; i < s->wait_group_cnt && i < GROUP_ROWS; i++) {
+		const struct snap_wait_group *g = &s->wait_groups[i];
+
+		if (g->outside_ns)
+			fputs("  wait for each other: ", out);
+		else if (g->cnt > 1)
+			fputs("  wait for each other and nobody else: ", out);
+		else
+			fputs("  waits for nobody: ", out);
+		put_members(s, g, out);
+		fprintf(out, "; waited for %s ms\n", ms(g->inside_ns + g->waited_ns).s);
+	}
+}
+
 /* ---- one request ---- */
 
 static void put_stack(const struct snapshot *s, const char *title, uint32_t stack, FILE *out)
@@ -238,6 +278,7 @@ int report_text(const struct snapshot *s, bool stacks, FILE *out)
 		put_slow(s, out);
 		put_waits(s, out);
 		put_blame(s, out);
+		put_graph(s, out);
 	}
 	if (s->request_cnt)
 		fputs(stacks ? "" : "\nSlowest requests\n", out);

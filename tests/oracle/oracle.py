@@ -575,7 +575,8 @@ class Oracle:
             return [node]
         if w.cls == "lock":
             return self.lock(task, s, a, t, ctx, mode, stack, rid)
-        by = w.by_task()
+        by = self.end_of_herd(task, w).by_task() if w.cls == "cond" else w.by_task()
+        node.waker = by
         if not by:
             return [node]
         if not self.task(by).traced:
@@ -586,6 +587,24 @@ class Oracle:
         node.kids = self.walk(by, a, t, self.ctx_of(ctx, mode, rid), self.below(mode),
                               stack + (task.tid,))
         return [node]
+
+    def end_of_herd(self, task, w):
+        """Woken with others for nothing and waiting for the same again: the wait whose end counts."""
+        eps = []
+        for s in task.spans:
+            if s.ep and (not eps or eps[-1] is not s.ep):
+                eps.append(s.ep)
+        blocked = {id(s.ep) for s in task.waits()}
+        for e, after in zip(eps, eps[1:]):
+            others = [x for x in self.futex_wakes.get((task.tgid, e.key), [])
+                      if x[1] == e.by_task() and x[2] != task.tid and abs(x[0] - e.wake) <= 100_000]
+            if e is not w:
+                continue
+            if not (e.by_task() and others and id(after) in blocked and after.by_task() and
+                    after.nr == e.nr and after.key | 7 == e.key | 7):
+                break
+            w = after
+        return w
 
     @staticmethod
     def below(mode):

@@ -38,8 +38,24 @@ static cc_str name_process(void *ctx, uint32_t tid, uint32_t tgid)
 	(void)tid;
 	return 100000 + tgid;
 }
-static const struct agg_names names = { NULL,        name_site, name_resource, name_waker,
-					name_holder, name_kind, name_process };
+static cc_str name_task(void *ctx, const struct cc_piece *p)
+{
+	(void)ctx;
+	return p->tid;
+}
+static cc_str name_device(void *ctx, const struct cc_piece *p)
+{
+	(void)ctx;
+	return 9000 + p->cls;
+}
+static const struct agg_names names = { .site = name_site,
+					.resource = name_resource,
+					.waker = name_waker,
+					.holder = name_holder,
+					.kind = name_kind,
+					.task = name_task,
+					.device = name_device,
+					.process = name_process };
 
 /* A request that ended at @end ms with a lock and a cpu piece. */
 struct sample {

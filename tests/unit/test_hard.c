@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hard cases of DESIGN section 5 that test_learned.c and test_known_answers.c do not have: wakes
+ * that say less than they seem to, holders without a CPU, work whose owner is not sure, sleep,
+ * joins. */
+#include <criterion/criterion.h>
+
+#include "answer_trace.h"
+
+static bool has(const struct cc_piece *p, enum cc_evidence ev)
+{
+	return p && p->evidence >> ev & 1;
+}
+
+static struct trace running(int cnt)
+{
+	struct trace t = trace_new();
+
+	for (int i = 0; i < cnt; i++)
+		trace_on(&t, i, -50);
+	return t;
+}
+
+static void stop(struct trace *t, int cnt, int at)
+{
+	for (int i = 0; i < cnt; i++)
+		trace_stop_on(t, i, at);
+}
+
+/* ---- wakes -------------------------------------------------------------------------------- */
+
+Test(hard, a_task_that_woke_itself_was_waited_for_by_nobody)
+{
+	struct trace t = running(1);
+
+	trace_wait(&t, T0, NR_POLL, 2, 5, 6, T0);
+	stop(&t, 1, 9);
+	assert_walk_keep(&t, T0, 0, 9, "0:cpu[0,2) 0:cycle[2,5) 0:runq[5,6) 0:cpu[6,9)");
+	cr_expect_eq(trace_walk_piece(&t, T0, 0, 9, WAIT_CYCLE).confidence, 0);
+	trace_done(&t);
+}
+
+static void woken_by_kthread(struct trace *t)
+{
+	trace_episode(t, T0,
+		      (struct cc_rec_episode){ .h = { .aux = NR_FSYNC,
+						      .flags = CC_CTX_KTHREAD << CC_EP_CTX_SHIFT,
+						      .ts = AT(8) },
+					       .out = AT(2),
+					       .wake = AT(8),
+					       .state = 2,
+					       .waker_tid = TID(T1),
+					       .waker_tgid = TID(T1) });
+}
+
+Test(hard, a_kernel_thread_is_gone_into_when_it_is_traced)
+{
+	struct trace t = running(2);
+
+	trace_irq_wait(&t, T1, NR_NONE, 3, 7, CC_CTX_IDLE, 0);
+	woken_by_kthread(&t);
+	stop(&t, 2, 9);
+	assert_walk(&t, T0, 0, 9, "0:cpu[0,2) 1:cpu[2,3) 1:blocked[3,7) 1:cpu[7,8) 0:cpu[8,9)");
+}
+
+Test(hard, a_kernel_thread_is_named_when_it_is_not_traced)
+{
+	struct trace t = running(1);
+	struct cc_piece p;
+
+	woken_by_kthread(&t);
+	stop(&t, 1, 9);
+	assert_walk_keep(&t, T0, 0, 9, "0:cpu[0,2) 0:disk_fsync[2,8) 0:cpu[8,9)");
+	p = trace_walk_piece(&t, T0, 0, 9, WAIT_FSYNC);
+	cr_expect_eq(p.waker_tid, TID(T1));
+	cr_expect_eq(p.waker_kind, CC_WAKER_KTHREAD);
+	cr_expect(p.flags & CC_PC_NOT_TRACED);
+	trace_done(&t);
+}
+
+/* A futex wait of @tid that its timer ended. */
+static void timed_out(struct trace *t, int tid, uint32_t key, int out, int in)
+{
+	trace_episode(t, tid,
+		      (struct cc_rec_episode){ .h = { .aux = NR_FUTEX,
+						      .flags = CC_CTX_IDLE << CC_EP_CTX_SHIFT,
+						      .ts = AT(in) },
+					       .out = AT(out),
+					       .wake = AT(in),
+					       .state = 1,
+					       .key = key });
+	trace_extra(t, tid,
+		    (struct cc_rec_extra){
+			    .h = { .aux = NR_FUTEX, .flags = CC_EX_TIMEOUT, .ts = AT(in) },
+			    .args = { key, 128 | 9, 2 },
+			    .uaddr = key,
+			    .fd = -1,
+		    });
+}
+
+Test(hard, timed_slices_of_a_lock_are_one_wait_for_its_holder)
+{
+	struct trace t = running(2);
+
+	timed_out(&t, T0, 0x40, 0, 10);
+	timed_out(&t, T0, 0x40, 11, 20);
+	trace_lock_wait(&t, T0, 0x40, 21, 25, T1);
+	stop(&t, 2, 30);
+	assert_walk(&t, T0, -1, 30,
+		    "0:cpu[-1,0) 1:cpu[0,10) 0:cpu[10,11) 1:cpu[11,20) 0:cpu[20,21) 1:cpu[21,25) "
+		    "0:cpu[25,30)");
+}
+
+Test(hard, slices_far_apart_are_two_waits)
+{
+	struct trace t = running(2);
+	struct cc_piece p;
+
+	timed_out(&t, T0, 0x40, 0, 10);
+	trace_lock_wait(&t, T0, 0x40, 211, 225, T1);
+	stop(&t, 2, 230);
+	p = trace_walk_piece(&t, T0, 0, 10, WAIT_LOCK);
+	cr_expect_eq(p.ended, CC_ENDED_TIMEOUT);
+	cr_expect_eq(p.holder_tid, 0, "who let it go much later is not who had it");
+	trace_done(&t);
+}
+
+/* T1 wakes T0 and T2 for nothing, T3 wakes T0 for something. */
+static struct trace herd(int again)
+{
+	struct trace t = running(4);
+
+	trace_cond_wait(&t, T0, 0xc0, 0, 10, T1);
+	trace_cond_wait(&t, T2, 0xc0, 0, 10, T1);
+	trace_cond_wait(&t, T0, 0xc0, again, again + 20, T3);
+	stop(&t, 4, again + 30);
+	return t;
+}
+
+Test(hard, a_wait_of_a_herd_ends_with_the_wake_that_was_for_it)
+{
+	struct trace t = herd(12);
+	struct cc_piece p;
+
+	assert_walk_keep(&t, T0, 0, 32, "3:cpu[0,10) 0:cpu[10,12) 3:cpu[12,32)");
+	p = trace_walk_piece(&t, T0, 0, 32, WAIT_COND);
+	cr_expect_eq(p.waker_tid, TID(T3));
+	cr_expect(has(&p, CC_EV_HERD));
+	cr_expect_lt(p.confidence, 90);
+	trace_done(&t);
+}
+
+Test(hard, who_was_busy_after_a_broadcast_was_not_woken_for_nothing)
+{
+	struct trace t = herd(150);
+
+	assert_walk(&t, T0, 0, 12, "1:cpu[0,10) 0:cpu[10,12)");
+}
+
+Test(hard, a_wake_for_one_that_waits_again_was_for_it)
+{
+	struct trace t = running(3);
+
+	trace_cond_wait(&t, T0, 0xc0, 0, 10, T1);
+	trace_cond_wait(&t, T0, 0xc0, 12, 30, T2);
+	stop(&t, 3, 40);
+	assert_walk(&t, T0, 0, 30, "1:cpu[0,10) 0:cpu[10,12) 2:cpu[12,30)");
+}
+
+Test(hard, a_wake_at_the_moment_of_a_switch_in_counts_before_it)
+{
+	struct trace t = running(2);
+
+	trace_wait(&t, T0, NR_POLL, 2, 6, 6, T1);
+	trace_wait(&t, T0, NR_POLL, 6, 8, 8, T1);
+	stop(&t, 2, 9);
+	assert_walk(&t, T0, 0, 9, "0:cpu[0,2) 1:cpu[2,8) 0:cpu[8,9)");
+}
+
+/* ---- holders ------------------------------------------------------------------------------ */
+
+Test(hard, a_holder_s_time_is_told_apart_running_queued_and_blocked)
+{
+	struct trace t = running(2);
+
+	/* T1 has the lock: runs, is preempted, is blocked on a disk, runs and lets go */
+	trace_episode_cpu(&t, T1, 2, 5, 0);
+	trace_irq_wait(&t, T1, NR_FSYNC, 6, 9, CC_CTX_IDLE, 0);
+	trace_lock_wait(&t, T0, 0x40, 1, 10, T1);
+	stop(&t, 2, 12);
+	assert_walk(&t, T0, 0, 12,
+		    "0:cpu[0,1) 1:cpu[1,2) 1:runq[2,5) 1:cpu[5,6) 1:disk_fsync[6,9) 1:cpu[9,10) "
+		    "0:cpu[10,12)");
+}
+
+Test(hard, a_holder_that_waits_for_another_lock_is_followed_there)
+{
+	struct trace t = running(3);
+
+	trace_lock_wait(&t, T1, 0x80, 3, 8, T2);
+	trace_lock_wait(&t, T0, 0x40, 1, 10, T1);
+	stop(&t, 3, 12);
+	assert_walk(&t, T0, 0, 12, "0:cpu[0,1) 1:cpu[1,3) 2:cpu[3,8) 1:cpu[8,10) 0:cpu[10,12)");
+}
+
+Test(hard, two_that_have_each_other_s_lock_are_a_cycle_and_end)
+{
+	struct trace t = running(2);
+
+	trace_lock_wait(&t, T1, 0x80, 2, 9, T0);
+	trace_lock_wait(&t, T0, 0x40, 1, 10, T1);
+	stop(&t, 2, 12);
+	assert_walk(&t, T0, 0, 12, "0:cpu[0,1) 1:cpu[1,2) 1:cycle[2,9) 1:cpu[9,10) 0:cpu[10,12)");
+}
+
+/* ---- whose work it was -------------------------------------------------------------------- */
+
+/* T1 has a queue of waiters: it works in [2, 20) and then wakes Q's T2 at 20 and R's T0 at 21. */
+static struct trace helper(int asked)
+{
+	struct trace t = running(3);
+
+	trace_request(&t, Q, -10, -10, T2, 30, T2);
+	trace_request(&t, R, asked, asked, T0, 30, T0);
+	trace_cond_wait(&t, T1, 0xd0, -9, 1, T2);
+	trace_cond_wait(&t, T2, 0xc0, 1, 20, T1);
+	trace_irq_wait(&t, T1, NR_NANOSLEEP, 2, 19, CC_CTX_IDLE, 0);
+	trace_cond_wait(&t, T0, 0xc8, asked, 21, T1);
+	stop(&t, 3, 40);
+	return t;
+}
+
+Test(hard, what_a_helper_did_for_two_at_once_is_not_sure_for_whom)
+{
+	struct trace t = helper(-1); /* R asked before the work began */
+	const struct cc_piece *p;
+
+	assert_path_keep(&t, R,
+			 "2:queued(Q)[-1,1) 1:cpu[1,2) 1:sleep[2,19) 1:cpu[19,21) 0:cpu[21,30)");
+	p = trace_piece(&t, R, WAIT_SLEEP);
+	cr_expect(has(p, CC_EV_TOGETHER));
+	cr_expect_lt(p->confidence, 90);
+	trace_done(&t);
+}
+
+Test(hard, who_asked_after_the_work_began_waited_behind_it)
+{
+	struct trace t = helper(10);
+
+	assert_path_keep(&t, R, "1:queued(Q)[10,20) 1:cpu[20,21) 0:cpu[21,30)");
+	cr_expect(!has(trace_piece(&t, R, WAIT_QUEUED), CC_EV_TOGETHER));
+	trace_done(&t);
+}
+
+Test(hard, a_thread_that_was_free_had_nothing_queued)
+{
+	enum { FRONT = T0, SENDER = T1, STAGE = T2 };
+	struct trace t = running(3);
+
+	/* FRONT takes R in; STAGE, busy, gives it to SENDER, which had been idle all the time */
+	trace_cond_wait(&t, SENDER, 0xc0, -20, 10, STAGE);
+	trace_request(&t, R, 0, 0, FRONT, 12, SENDER);
+	trace_stop_off(&t, FRONT, NR_EPOLL_WAIT, 2, 20);
+	trace_stop_on(&t, SENDER, 20);
+	trace_stop_on(&t, STAGE, 20);
+	assert_path_keep(&t, R, "0:cpu[0,2) 1:ambiguous[2,10) 1:cpu[10,12)");
+	cr_expect(has(trace_piece(&t, R, WAIT_AMBIGUOUS), CC_EV_ELSEWHERE));
+	trace_done(&t);
+}
+
+Test(hard, behind_a_stage_the_time_before_is_nobody_s)
+{
+	enum { FRONT = T0, SENDER = T1, STAGE = T2 };
+	struct trace t = running(3);
+
+	/* SENDER is busy with Q when R comes, but what it does it gets from STAGE */
+	trace_cond_wait(&t, SENDER, 0xc0, -20, -8, STAGE);
+	trace_request(&t, Q, -15, -15, FRONT, 6, SENDER);
+	trace_request(&t, R, 0, 0, FRONT, 12, SENDER);
+	trace_stop_off(&t, FRONT, NR_EPOLL_WAIT, 2, 20);
+	trace_stop_on(&t, SENDER, 20);
+	trace_stop_on(&t, STAGE, 20);
+	assert_path(&t, R, "0:cpu[0,2) 1:ambiguous[2,6) 1:cpu[6,12)");
+}
+
+Test(hard, a_loop_s_wait_that_ends_with_another_request_s_answer_was_not_for_this_one)
+{
+	enum { LOOP = T0, WORKER = T1 };
+	struct trace t = running(2);
+
+	trace_request(&t, Q, -10, -10, LOOP, 9, LOOP);
+	trace_request(&t, R, 0, 0, LOOP, 30, LOOP);
+	trace_wait(&t, LOOP, NR_EPOLL_WAIT, 1, 8, 8, WORKER);
+	trace_wait(&t, LOOP, NR_EPOLL_WAIT, 10, 28, 28, WORKER);
+	trace_stop_on(&t, LOOP, 40);
+	trace_stop_on(&t, WORKER, 40);
+	assert_path(&t, R, "0:cpu[0,1) 0:async[1,9) 0:hol(Q)[9,10) 0:async[10,28) 0:cpu[28,30)");
+}
+
+/* T1's part of the lock ends with its wake of T0; a wake that T2 was given is lost. */
+Test(hard, where_a_wake_may_be_missing_the_holder_is_less_sure)
+{
+	struct trace t = running(3);
+	struct cc_piece p;
+
+	trace_lock_wait(&t, T0, 0x40, 0, 20, T1);
+	trace_lost_wait(&t, T2, NR_NANOSLEEP, 15, 16, 2, 7);
+	stop(&t, 3, 30);
+	p = trace_walk_piece(&t, T0, 0, 20, WAIT_LOCK);
+	cr_expect_eq(p.holder_tid, TID(T1));
+	cr_expect(has(&p, CC_EV_WAKE_MISSED));
+	cr_expect_lt(p.confidence, 90);
+	trace_done(&t);
+}
+
+/* ---- the machine slept -------------------------------------------------------------------- */
+
+static void tick(struct trace *t, int at, int64_t asleep_ns)
+{
+	struct cc_rec_tick r = {
+		.h = { .kind = CC_REC_TICK, .ts = AT(at) },
+		.drained_to = AT(at),
+		.boottime_ns = (uint64_t)((int64_t)AT(at) + asleep_ns),
+	};
+
+	trace_put(t, &r, sizeof(r));
+}
+
+Test(hard, what_the_machine_slept_through_says_so)
+{
+	struct trace t = running(1);
+	struct cc_piece before, over;
+
+	trace_irq_wait(&t, T0, NR_NANOSLEEP, 1, 4, CC_CTX_IDLE, 0);
+	tick(&t, 5, 1000);
+	trace_irq_wait(&t, T0, NR_POLL, 7, 20, CC_CTX_IDLE, 0);
+	tick(&t, 21, 1000 + 3600 * (int64_t)CC_S(1));
+	tick(&t, 25,
+	     2000 + 3600 * (int64_t)CC_S(1)); /* the readings of two clocks differ a little */
+	stop(&t, 1, 30);
+	before = trace_walk_piece(&t, T0, 0, 30, WAIT_SLEEP);
+	over = trace_walk_piece(&t, T0, 0, 30, WAIT_POLL);
+	cr_expect(!has(&before, CC_EV_SUSPENDED));
+	cr_expect(has(&over, CC_EV_SUSPENDED));
+	cr_expect_eq(engine_stats(t.e)->suspends, 1);
+	cr_expect_eq(engine_stats(t.e)->suspended_ns, 3600 * CC_S(1));
+	trace_done(&t);
+}
+
+/* ---- joins -------------------------------------------------------------------------------- */
+
+/* T0 makes T1 and T2 and waits until both are over, at 95 and 100, in the order given. */
+static struct trace join(bool longest_first)
+{
+	struct trace t = running(1);
+
+	trace_fork(&t, T1, T0, -10, -9);
+	trace_fork(&t, T2, T0, -10, -9);
+	if (longest_first) {
+		trace_cond_wait(&t, T0, 0x80, 0, 100, T2);
+	} else {
+		trace_cond_wait(&t, T0, 0x40, 0, 95, T1);
+		trace_cond_wait(&t, T0, 0x80, 95, 100, T2);
+	}
+	trace_exit(&t, T1, 95);
+	trace_exit(&t, T2, 100);
+	trace_stop_on(&t, T0, 110);
+	return t;
+}
+
+static cc_ns saved(const struct cc_piece *p)
+{
+	return (p->end - CC_MAX(p->start, CC_MIN(p->end, p->sibling_end))) / UNIT;
+}
+
+Test(hard, a_join_saves_what_the_last_took_longer_than_the_one_before)
+{
+	struct trace t = join(true);
+	struct cc_piece p = trace_walk_piece(&t, T0, 0, 100, WAIT_COND);
+
+	cr_expect_eq(p.end - p.start, 100 * UNIT);
+	cr_expect_eq(saved(&p), 5);
+	trace_done(&t);
+}
+
+Test(hard, in_whatever_order_they_are_joined)
+{
+	struct trace t = join(false);
+	struct cc_piece p = trace_walk_piece(&t, T0, 0, 95, WAIT_COND);
+
+	cr_expect_eq(saved(&p), 0, "the other one was waited for after it");
+	p = trace_walk_piece(&t, T0, 95, 100, WAIT_COND);
+	cr_expect_eq(saved(&p), 5);
+	trace_done(&t);
+}
+
+/* R's T0 gives work to T1 and T2, which wait for it at one queue, and waits for the last. */
+static struct trace fan_out(uint32_t other_queue)
+{
+	struct trace t = running(1);
+
+	trace_cond_wait(&t, T1, 0xc0, -50, 1, T0);
+	trace_cond_wait(&t, T2, other_queue, -50, 2, T0);
+	trace_request(&t, R, 0, 0, T0, 110, T0);
+	trace_cond_wait(&t, T0, 0x80, 3, 100, T1);
+	trace_stop_off_key(&t, T2, NR_POLL, 0, 95, 120);
+	trace_stop_on(&t, T0, 120);
+	trace_stop_on(&t, T1, 120);
+	return t;
+}
+
+Test(hard, workers_of_one_queue_are_a_join_too)
+{
+	struct trace t = fan_out(0xc0);
+	const struct cc_piece *p = trace_piece(&t, R, WAIT_COND);
+
+	cr_assert_not_null(p);
+	cr_expect_eq(saved(p), 5);
+	trace_done(&t);
+}
+
+Test(hard, who_waits_elsewhere_for_other_work_is_none_of_a_join)
+{
+	struct trace t = fan_out(0xe0);
+	const struct cc_piece *p = trace_piece(&t, R, WAIT_COND);
+
+	cr_assert_not_null(p);
+	cr_expect_eq(saved(p), 97);
+	trace_done(&t);
+}
