@@ -46,6 +46,7 @@ static struct cc_piece any_piece(uint64_t *state, cc_ns at)
 		.holder_tid = (uint32_t)value(state),
 		.holder_tgid = (uint32_t)value(state),
 		.last_tid = (uint32_t)value(state),
+		.sibling_end = value(state),
 		.occupant_tid = (uint32_t)value(state),
 		.occupant_tgid = (uint32_t)value(state),
 		.occupant_ns = value(state),
@@ -81,6 +82,7 @@ static void expect_same(const struct cc_piece *a, const struct cc_piece *b)
 	SAME(holder_tid);
 	SAME(holder_tgid);
 	SAME(last_tid);
+	SAME(sibling_end);
 	SAME(occupant_tid);
 	SAME(occupant_tgid);
 	SAME(occupant_ns);
