@@ -65,7 +65,7 @@ static void draw_loss(const struct snapshot *s, struct pen *p)
 		if (s->loss_cnt > 1)
 			pen_printf(p, ROLE_ERR, " in %u spans", s->loss_cnt);
 	}
-	pen_printf(p, ROLE_FG, " (%s%%, %s)  rows that overlap are ~ and never H   ",
+	pen_printf(p, ROLE_FG, " (%s%%, %s): such rows are ~, never H   ",
 		   text_percent((double)lost / (double)CC_MAX(s->stats.events + lost, 1)).s,
 		   text_dur(s->stats.lost_ns).s);
 }
@@ -102,7 +102,9 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		hint(ui, p, ACT_STEP_BACK, "step back");
 		hint(ui, p, ACT_QUIT_BACK, "quit");
 	} else if (text_drops(s)) {
+		p->end = draw_position(ui, p->c, p->y) - 1;
 		draw_loss(s, p);
+		return false; /* it stays for long: keys that fit beside it are told too */
 	} else if (*status) {
 		pen_printf(p, ROLE_WARN, "%s", status);
 	} else if (s->runtime.lag_ns || s->runtime.slowed_ns) {

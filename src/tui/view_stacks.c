@@ -44,7 +44,7 @@ static const struct snap_frame *side_frame(const struct side *d, int i)
 static const char *side_flaw(const struct side *d)
 {
 	if (!side_cnt(d))
-		return "no stack was taken";
+		return "no stack was taken: short, or it served others meanwhile";
 	if (!d->part[1])
 		return "no user stack";
 	if (d->part[1]->flags & CC_ST_GUESSED)

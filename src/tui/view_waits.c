@@ -107,7 +107,9 @@ static void draw_wait(const struct ui *ui, struct canvas *c, const struct snap_w
 	canvas_right(c, p.p99_x, y, 7, ROLE_FG, text_dur(w->p99_ns).s);
 	draw_share(c, p.share_x, y, p.share_w, w->share, style_wait(w->cls));
 	canvas_right(c, p.share_x + p.share_w, y, 4, ROLE_FG, text_percent(w->share).s);
-	if (p.conf_x)
+	if (p.conf_x && wait_class_unexplained(w->cls)) /* nothing is claimed */
+		canvas_text(c, p.conf_x, y, 5, ROLE_INACTIVE, "-");
+	else if (p.conf_x)
 		canvas_text(c, p.conf_x, y, 5, style_conf(w->confidence),
 			    text_conf(w->confidence).s);
 	if (p.slow_x && ui->want.group == GROUP_CLASS)
