@@ -22,7 +22,7 @@ struct collect {
 	uint64_t recorded;     /* bytes of the recording that was closed */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
 	double cpu_share;
-	uint64_t fed;          /* of a file: records of late, and the CPU time they took */
+	uint64_t fed; /* of a file: records of late, and the CPU time they took */
 	cc_ns fed_ns;
 };
 
