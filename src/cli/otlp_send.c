@@ -3,6 +3,7 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,18 @@ static int send_lines(struct http_post *h, const char *text, struct cc_err *err)
 	return 0;
 }
 
+/* Milliseconds, as exporters of OpenTelemetry have it. Returns 0 when it is not said, -EINVAL. */
+static int timeout_of(const char *text, unsigned int *ret)
+{
+	char *end;
+	unsigned long ms = text ? strtoul(text, &end, 10) : 0;
+
+	*ret = (unsigned int)ms;
+	return !text || !*text || (*text >= '1' && *text <= '9' && !*end && ms <= INT_MAX)
+		       ? 0
+		       : -EINVAL;
+}
+
 enum cli_exit otlp_send(const struct snapshot *s, enum export_format format, const char *url)
 {
 	char full[2048], *text = NULL;
@@ -85,6 +98,9 @@ enum cli_exit otlp_send(const struct snapshot *s, enum export_format format, con
 	full_url(url, format, full, sizeof(full));
 	struct http_post_opts o = { .url = full, .headers = getenv("OTEL_EXPORTER_OTLP_HEADERS") };
 
+	if (!bad && (bad = timeout_of(getenv("OTEL_EXPORTER_OTLP_TIMEOUT"), &o.timeout_ms)))
+		snprintf(err.msg, sizeof(err.msg),
+			 "OTEL_EXPORTER_OTLP_TIMEOUT: wanted milliseconds");
 	if (!bad)
 		bad = http_post_new(&o, &err, &h);
 	if (!bad)

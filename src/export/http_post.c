@@ -136,7 +136,7 @@ static void set_up(struct http_post *h)
 
 	lib->easy_setopt(h->curl, CURLOPT_URL, h->o.url);
 	lib->easy_setopt(h->curl, CURLOPT_HTTPHEADER, h->headers);
-	lib->easy_setopt(h->curl, CURLOPT_TIMEOUT, (long)h->o.timeout_s);
+	lib->easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)h->o.timeout_ms);
 	lib->easy_setopt(h->curl, CURLOPT_NOSIGNAL, 1L);
 	lib->easy_setopt(h->curl, CURLOPT_USERAGENT, "criticast");
 	lib->easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, take_answer);
@@ -152,7 +152,7 @@ int http_post_new(const struct http_post_opts *o, struct cc_err *err, struct htt
 		h->o = *o;
 		h->o.tries = o->tries ? o->tries : 5;
 		h->o.wait_ms = o->wait_ms ? o->wait_ms : 500;
-		h->o.timeout_s = o->timeout_s ? o->timeout_s : 10;
+		h->o.timeout_ms = o->timeout_ms ? o->timeout_ms : 10000;
 		bad = load(&h->lib);
 	}
 	if (!bad && h->lib.global_init(CURL_GLOBAL_DEFAULT))

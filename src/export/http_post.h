@@ -14,11 +14,11 @@
 struct http_post;
 
 struct http_post_opts {
-	const char *url;        /* borrowed */
-	const char *headers;    /* "key=value,key=value", percent-coded; NULL: none */
-	unsigned int tries;     /* 0: 5 */
-	unsigned int wait_ms;   /* before the second try; 0: 500 */
-	unsigned int timeout_s; /* of one try; 0: 10 */
+	const char *url;         /* borrowed */
+	const char *headers;     /* "key=value,key=value", percent-coded; NULL: none */
+	unsigned int tries;      /* 0: 5 */
+	unsigned int wait_ms;    /* before the second try; 0: 500 */
+	unsigned int timeout_ms; /* of one try; 0: 10000 */
 };
 
 /* Returns 0, -ENOMEM, -EINVAL for headers that are none, -ENOSYS without libcurl; *err says why. */
