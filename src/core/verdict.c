@@ -70,9 +70,12 @@ static void say_runq(struct out *o, const struct snapshot *s, const struct snap_
 		say(o, ": runnable, no CPU was free for it");
 		return;
 	}
-	say(o, ": behind %s, which had that CPU for ", snap_task_text(s, &p->occupant).s);
+	struct snap_text who = snap_task_text(s, &p->occupant);
+	bool alone = p->p.occupant_ns >= (p->p.end - p->p.start) / 4;
+	say(o, alone ? ": behind %s, which had that CPU for " : ": behind several in turn, %s for ",
+	    who.s);
 	say_ms(o, p->p.occupant_ns);
-	say(o, " of it");
+	say(o, alone ? " of it" : ", the longest");
 	if (p->p.flags & CC_PC_MIGRATED)
 		say(o, ", then moved to another CPU");
 }

@@ -112,7 +112,7 @@ static int confidence_body(const struct ui *ui, const struct layout *l)
 static void draw_reason(struct canvas *c, const struct snap_request *r, const struct reason *e,
 			int y, int pan)
 {
-	int value_w = c->w < 60 ? 0 : 22, x = c->w - value_w - 1;
+	int value_w = c->w < 60 ? 0 : c->w < 100 ? 15 : 22, x = c->w - value_w - 1;
 	double share = (double)e->ns / (double)CC_MAX(r->latency_ns, 1);
 	canvas_text(c, 2, y, 1, e->minus ? ROLE_CONF_LOW : ROLE_CONF_HIGH, e->minus ? "-" : "+");
 	if (e->ns) {
@@ -140,8 +140,8 @@ static void confidence_draw(const struct ui *ui, struct canvas *c, const struct 
 	pen_printf(&p, style_conf(r->confidence), "%s", text_conf(r->confidence).s);
 	pen_put(&p, ROLE_INACTIVE,
 		c->w < 60 ? " of 100"
-			  : " of 100: each piece has the rate of its weakest "
-			    "evidence, weighted by time");
+			  : " of 100: of each piece the rate of its weakest evidence, "
+			    "weighted by time");
 	canvas_text(c, 4, 4, c->w, ROLE_TITLE, c->w < 60 ? "    REASON" : "RATE TIME%  REASON");
 	canvas_right(c, c->w - 12, 4, 11, ROLE_TITLE, c->w < 60 ? "" : "FACT");
 	for (int i = top; i < n && i - top < confidence_body(ui, l); i++) {

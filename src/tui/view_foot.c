@@ -58,7 +58,7 @@ static void draw_loss(const struct snapshot *s, struct pen *p)
 {
 	uint64_t lost = text_drops(s);
 	pen_printf(p, ROLE_ERR, "%s event%s lost", text_count(lost).s, lost == 1 ? "" : "s");
-	if (s->loss_cnt) {
+	if (s->loss_cnt && p->c->w >= 100) { /* else the time bar has it */
 		const struct snap_loss *first = &s->losses[0], *last = &s->losses[s->loss_cnt - 1];
 		pen_printf(p, ROLE_ERR, " %s-%s", text_clock(s, first->from, false).s,
 			   text_clock(s, last->to, false).s);

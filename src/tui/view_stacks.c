@@ -44,7 +44,7 @@ static const struct snap_frame *side_frame(const struct side *d, int i)
 static const char *side_flaw(const struct side *d)
 {
 	if (!side_cnt(d))
-		return "no stack was taken: short, or it served others meanwhile";
+		return "no stack was taken";
 	if (!d->part[1])
 		return "no user stack";
 	if (d->part[1]->flags & CC_ST_GUESSED)
@@ -184,6 +184,10 @@ static void stacks_draw(const struct ui *ui, struct canvas *c, const struct layo
 	sides(ui, d);
 	titles(s, p, title[0], title[1]);
 	const char *site[2] = { snapshot_str(s, p->site), snapshot_str(s, p->waker_site) };
+	if (!side_cnt(&d[0]) && !side_cnt(&d[1]))
+		canvas_wrap(c, 1, 7, c->w - 2, 3, ROLE_INACTIVE,
+			    "Of a wait that was short (--stack-min), that was for a CPU, or in which the "
+			    "thread served other requests, there is none.");
 	bool two = beside(ui, d);
 	int half = two ? (c->w - 3) / 2 : c->w - 2, rows = stacks_rows(ui);
 	for (int i = top; i < rows && i - top < l->status_y - 4; i++) {
