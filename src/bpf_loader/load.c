@@ -196,8 +196,8 @@ static bool tier_possible(enum loader_stack_tier t, const struct btf *kernel)
  * without. */
 static int load_tier(struct loader *l, const struct btf *kernel, bool go, struct cc_err *err)
 {
-	static const uint32_t modes[] = { [LOADER_RULES_AUTO] = RULES_ON,
-					  [LOADER_RULES_OFF] = RULES_OFF,
+	static const uint32_t modes[] = { [LOADER_RULES_OFF] = RULES_OFF,
+					  [LOADER_RULES_ON] = RULES_ON,
 					  [LOADER_RULES_VERIFY] = RULES_VERIFY };
 	uint32_t rules = l->stack_tier == LOADER_STACK_NONE ? RULES_OFF : modes[l->o.rules];
 	for (;;) {

@@ -41,10 +41,10 @@ enum loader_go_tier {
 	LOADER_GO_FULL = 4,  /* and every status change: casgstatus in place of ready and execute */
 };
 
-/* The kernel's cache of unwind rules (rule.h). */
+/* The kernel's cache of unwind rules (rule.h). With it, stacks may come as CHAIN records. */
 enum loader_rules {
-	LOADER_RULES_AUTO = 0, /* if the kernel takes it */
-	LOADER_RULES_OFF = 1,
+	LOADER_RULES_OFF = 0,
+	LOADER_RULES_ON = 1,     /* if the kernel takes it */
 	LOADER_RULES_VERIFY = 2, /* it unwinds, and all stacks come raw nevertheless */
 };
 

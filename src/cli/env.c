@@ -50,8 +50,9 @@ static const char *stack_tier_name(enum loader_stack_tier t)
 static enum cli_exit try_to_trace(void)
 {
 	uint32_t self = (uint32_t)getpid();
-	struct loader_opts o = { .pids = &self, .pid_cnt = 1 };
+	struct loader_opts o = { .pids = &self, .pid_cnt = 1, .rules = LOADER_RULES_ON };
 	struct loader_stats st = { 0 };
+	struct cc_rule_cache rules;
 	struct cc_source *s;
 	struct cc_err why;
 	int err = loader_source_new(&o, &why, &s);
@@ -59,14 +60,17 @@ static enum cli_exit try_to_trace(void)
 		printf("tracing\n  no   %s\n", why.msg);
 		return CLI_CANNOT_TRACE;
 	}
+	bool unwinds = loader_rule_cache(s, &rules);
 	err = loader_stats(s, &st);
 	cc_source_free(s);
 	if (err) {
 		printf("tracing\n  no   the maps cannot be read: %s\n", strerror(-err));
 		return CLI_CANNOT_TRACE;
 	}
-	printf("tracing\n  yes  %-26s stacks: %s tier; requests: %s; %u programs\n", "starts here",
-	       stack_tier_name(st.stack_tier), loader_req_tier_name(st.req_tier), st.prog_cnt);
+	printf("tracing\n  yes  %-26s stacks: %s tier, %s; requests: %s; %u programs\n",
+	       "starts here", stack_tier_name(st.stack_tier),
+	       unwinds ? "unwound in the kernel" : "copied", loader_req_tier_name(st.req_tier),
+	       st.prog_cnt);
 	return CLI_OK;
 }
 #endif

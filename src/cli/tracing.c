@@ -94,6 +94,7 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 		.interval_ns = o->interval,
 		.snap_bytes = (uint32_t)CC_MIN(o->snap_bytes, (uint64_t)CC_SNAP_MAX),
 		.ring_bytes = o->ring_bytes,
+		.rules = LOADER_RULES_ON,
 	};
 	const char *verify = getenv("CRITICAST_VERIFY"); /* tests and bench-stacks */
 	if (verify)

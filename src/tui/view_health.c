@@ -127,6 +127,14 @@ static void add_stacks(const struct snapshot *s, struct health_line *out, int *n
 	add(out, n, "of these complete",
 	    share_text(st->stacks_user ? (double)st->stacks_complete / (double)st->stacks_user : 0),
 	    st->stacks_complete * 100 < st->stacks_user * 95, "reach the thread's start");
+	uint64_t here = st->counter[CC_CNT_CHAINS], both = here + st->counter[CC_CNT_SNAPS];
+	if (both) {
+		snprintf(why, sizeof(why),
+			 "the others are copied, and teach it; %.16s of ring so far",
+			 text_bytes(st->counter[CC_CNT_STACK_BYTES]).s);
+		add(out, n, "unwound in the kernel", share_text((double)here / (double)both), false,
+		    why);
+	}
 	if (!u->known)
 		return;
 	snprintf(why, sizeof(why), "%.16s complete, %.16s processes known, %.16s",
