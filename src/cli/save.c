@@ -56,12 +56,24 @@ static int picture(const struct save_job *j, struct collect *c, const struct cc_
 	return collect_snapshot(c, &q, ret);
 }
 
-static void base_name(char *buf, size_t cap)
+static bool is_taken(const char *base, const char *suffix)
 {
+	char path[96];
+	snprintf(path, sizeof(path), "%s.%s", base, suffix);
+	return !access(path, F_OK);
+}
+
+/* Named after this second; what was saved in the same one stays as it is. */
+static void base_name(char *buf, size_t cap, const char *suffix)
+{
+	char at[32];
 	time_t now = time(NULL);
 	struct tm tm;
 	localtime_r(&now, &tm);
-	strftime(buf, cap, "criticast-%Y%m%d-%H%M%S", &tm);
+	strftime(at, sizeof(at), "criticast-%Y%m%d-%H%M%S", &tm);
+	snprintf(buf, cap, "%s", at);
+	for (int n = 2; n < 100 && is_taken(buf, suffix); n++)
+		snprintf(buf, cap, "%s-%d", at, n);
 }
 
 /* The forms that are one file. */
@@ -76,7 +88,7 @@ static void save_one(struct save_job *j, struct collect *c, const struct cc_quer
 	enum export_format format = formats[j->what.form];
 	char base[64], path[96];
 	struct snapshot *s;
-	base_name(base, sizeof(base));
+	base_name(base, sizeof(base), format_suffix(format));
 	snprintf(path, sizeof(path), "%s.%s", base, format_suffix(format));
 	j->told.err = picture(j, c, view, &s);
 	if (!j->told.err) {
@@ -94,7 +106,7 @@ static void save_usual(struct save_job *j, struct collect *c, const struct cc_qu
 {
 	char base[64], path[96];
 	struct snapshot *s;
-	base_name(base, sizeof(base));
+	base_name(base, sizeof(base), "pb.gz");
 	snprintf(path, sizeof(path), "%s", base);
 	j->told.err = picture(j, c, view, &s);
 	if (!j->told.err) {

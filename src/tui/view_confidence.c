@@ -140,8 +140,7 @@ static void confidence_draw(const struct ui *ui, struct canvas *c, const struct 
 	pen_printf(&p, style_conf(r->confidence), "%s", text_conf(r->confidence).s);
 	pen_put(&p, ROLE_INACTIVE,
 		c->w < 60 ? " of 100"
-			  : " of 100: of each piece the rate of its weakest evidence, "
-			    "weighted by time");
+			  : " of 100: each piece by its weakest evidence, weighted by time");
 	canvas_text(c, 4, 4, c->w, ROLE_TITLE, c->w < 60 ? "    REASON" : "RATE TIME%  REASON");
 	canvas_right(c, c->w - 12, 4, 11, ROLE_TITLE, c->w < 60 ? "" : "FACT");
 	for (int i = top; i < n && i - top < confidence_body(ui, l); i++) {
@@ -152,9 +151,10 @@ static void confidence_draw(const struct ui *ui, struct canvas *c, const struct 
 	if (!n)
 		canvas_text(c, 2, 5, c->w - 3, ROLE_WARN, "No path, so nothing is claimed.");
 	canvas_cut(c, 1, l->status_y - 1, c->w - 2, ROLE_INACTIVE,
-		   "Every minus is a fact you can check. H 90 and above, M 60, L below. RATE: how "
-		   "often "
-		   "such pieces were right.");
+		   c->w < 100
+			   ? "Every minus is a fact you can check. H 90 and above, M 60, L below."
+			   : "Every minus is a fact you can check. H 90 and above, M 60, L below. "
+			     "RATE: how often such pieces were right.");
 }
 
 static bool confidence_match(const struct ui *ui, int row, const char *needle)

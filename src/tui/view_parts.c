@@ -103,7 +103,7 @@ void draw_legend(struct pen *p, const cc_ns ns[9])
 		n++;
 		sum += ns[i];
 	}
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && ns[order[i]] >= sum / 100; i++) { /* the rest may be cut */
 		legend_entry(buf, order[i], false, (double)ns[order[i]] / (double)sum);
 		w += canvas_width(buf);
 	}

@@ -238,6 +238,10 @@ static void label(struct pen *p, const char *name, const char *value)
 {
 	if (!*value || !strcmp(value, "-"))
 		return;
+	if (p->x > 3 && p->x + canvas_width(name) + 1 + canvas_width(value) > p->end) {
+		p->x = 3;
+		p->y++;
+	}
 	pen_printf(p, ROLE_INACTIVE, "%s ", name);
 	pen_put(p, ROLE_FG, value);
 	pen_put(p, ROLE_FG, "   ");
@@ -247,7 +251,7 @@ static void label(struct pen *p, const char *name, const char *value)
 static void draw_detail(struct canvas *c, const struct snapshot *s, const struct snap_piece *p,
 			int y, int end)
 {
-	struct pen a = { c, 1, y, c->w }, b = { c, 3, y + 1, c->w }, d = { c, 3, y + 2, c->w };
+	struct pen a = { c, 1, y, c->w }, b = { c, 3, y + 1, c->w }, d;
 	char buf[160];
 	cc_ns ns = p->p.end > p->p.start ? p->p.end - p->p.start : 0;
 	canvas_fill(c, 0, y, c->w, ROLE_DIV, 0x2500);
@@ -259,6 +263,7 @@ static void draw_detail(struct canvas *c, const struct snapshot *s, const struct
 	label(&b, "waits for", snapshot_str(s, p->resource));
 	label(&b, "serving", snapshot_str(s, p->for_request));
 	label(&b, "behind request", snapshot_str(s, p->by_request));
+	d = (struct pen){ c, 3, b.y + 1, c->w };
 	label(&d, "held by", snap_task_text(s, &p->holder).s);
 	if (p->p.last_tid)
 		label(&d, "last ended by", snap_task_text(s, &p->last).s);
@@ -268,8 +273,8 @@ static void draw_detail(struct canvas *c, const struct snapshot *s, const struct
 	if (p->p.ended != CC_ENDED_RAN)
 		label(&d, "ended", snap_ended_name(p->p.ended));
 	snprintf(buf, sizeof(buf), "%s: %s", wait_class_name(p->p.cls), wait_class_help(p->p.cls));
-	if (y + 3 < end)
-		canvas_cut(c, 3, y + 3, c->w - 4, ROLE_INACTIVE, buf);
+	if (d.y + 1 < end)
+		canvas_cut(c, 3, d.y + 1, c->w - 4, ROLE_INACTIVE, buf);
 }
 
 static void draw_zoomed(struct canvas *c, const struct path_view *v, int y)

@@ -186,7 +186,8 @@ static void stacks_draw(const struct ui *ui, struct canvas *c, const struct layo
 	const char *site[2] = { snapshot_str(s, p->site), snapshot_str(s, p->waker_site) };
 	if (!side_cnt(&d[0]) && !side_cnt(&d[1]))
 		canvas_wrap(c, 1, 7, c->w - 2, 3, ROLE_INACTIVE,
-			    "Of a wait that was short (--stack-min), that was for a CPU, or in which the "
+			    "Of a wait that was short (--stack-min), that was for a CPU, or in "
+			    "which the "
 			    "thread served other requests, there is none.");
 	bool two = beside(ui, d);
 	int half = two ? (c->w - 3) / 2 : c->w - 2, rows = stacks_rows(ui);
