@@ -279,38 +279,47 @@ static struct result second_run(const struct stream *s, struct engine_opts o)
 	return run(s, o);
 }
 
-static void bench(const char *name, void make(struct stream *, size_t), size_t cnt)
+struct load {
+	const char *name;
+	void (*make)(struct stream *, size_t);
+	size_t episodes;
+};
+
+static void bench(const struct load *l, const char *only)
 {
-	struct result load, whole, all;
+	struct result load = { 0 }, whole, all;
 	struct stream s;
 
-	make(&s, cnt);
-	load = second_run(&s, index_only);
-	whole = second_run(&s, live);
-	all = second_run(&s, every);
-	printf("%-12s load + index: %.1f M episodes/s, %.0f bytes per episode\n", name,
-	       (double)s.episodes / load.seconds / 1e6, (double)load.memory / (double)s.episodes);
-	printf("%-12s whole engine: %.1f M episodes/s, %zu paths, %.0f bytes per episode\n", name,
-	       (double)s.episodes / whole.seconds / 1e6, whole.paths,
-	       (double)whole.memory / (double)s.episodes);
-	printf("%-12s every path:   %.1f M episodes/s, %.0f ns per path, %zu paths of %.1f "
-	       "pieces\n",
-	       name, (double)s.episodes / all.seconds / 1e6,
-	       all.paths ? (all.seconds - load.seconds) * 1e9 / (double)all.paths : 0, all.paths,
-	       all.paths ? (double)all.pieces / (double)all.paths : 0);
+	l->make(&s, l->episodes);
+	if (!only || !strcmp(only, "index")) {
+		load = second_run(&s, index_only);
+		printf("%-12s load + index: %.1f M episodes/s, %.0f bytes per episode\n", l->name,
+		       (double)s.episodes / load.seconds / 1e6,
+		       (double)load.memory / (double)s.episodes);
+	}
+	if (!only || !strcmp(only, "whole")) {
+		whole = second_run(&s, live);
+		printf("%-12s whole engine: %.1f M episodes/s, %zu paths, %.0f bytes per episode\n",
+		       l->name, (double)s.episodes / whole.seconds / 1e6, whole.paths,
+		       (double)whole.memory / (double)s.episodes);
+	}
+	if (!only || !strcmp(only, "every")) {
+		all = second_run(&s, every);
+		printf("%-12s every path:   %.1f M episodes/s, %.0f ns per path, %zu paths of %.1f "
+		       "pieces\n",
+		       l->name, (double)s.episodes / all.seconds / 1e6,
+		       all.paths ? (all.seconds - load.seconds) * 1e9 / (double)all.paths : 0,
+		       all.paths, all.paths ? (double)all.pieces / (double)all.paths : 0);
+	}
 	fflush(stdout);
 	free(s.bytes);
 	free(s.seq);
 }
 
-/* engine [NAME]: only the load of that name */
+/* engine [LOAD [index|whole|every]]: only these */
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*make)(struct stream *, size_t);
-		size_t episodes;
-	} loads[] = {
+	static const struct load loads[] = {
 		{ "storm", storm, 2000000 },
 		{ "server mix", server_mix, 600000 },
 		{ "10k threads", crowd, 600000 },
@@ -321,6 +330,6 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
 		if (argc < 2 || !strcmp(argv[1], loads[i].name))
-			bench(loads[i].name, loads[i].make, loads[i].episodes);
+			bench(&loads[i], argc > 2 ? argv[2] : NULL);
 	return 0;
 }

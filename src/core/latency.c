@@ -205,26 +205,26 @@ void lat_view_done(struct mem *mem, struct lat_view *v)
 	*v = (struct lat_view){ 0 };
 }
 
-/* How many of the window took @latency at most. */
-static uint32_t not_above(const struct lat_view *v, cc_ns latency)
+/* How many rows of @p took @latency at most, when that is between lo and hi. */
+static uint32_t not_above(const struct lat_part *p, cc_ns latency)
 {
-	uint32_t sum = 0;
+	uint32_t lo = p->lo, hi = p->hi;
 
-	for (uint32_t i = 0; i < v->parts.cnt; i++) {
-		const struct lat_part *p = &v->parts.p[i];
-		uint32_t lo = 0, hi = p->cnt;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
 
-		while (lo < hi) {
-			uint32_t mid = lo + (hi - lo) / 2;
-
-			if (p->rows[mid].latency <= latency)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		sum += lo;
+		if (p->rows[mid].latency <= latency)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return sum;
+	return lo;
+}
+
+/* The same of those that took less. */
+static uint32_t below(const struct lat_part *p, cc_ns latency)
+{
+	return latency ? not_above(p, latency - 1) : p->lo;
 }
 
 static uint32_t rank_of(uint32_t cnt, unsigned int permille) /* from 1 */
@@ -232,28 +232,49 @@ static uint32_t rank_of(uint32_t cnt, unsigned int permille) /* from 1 */
 	return (uint32_t)CC_MAX(((uint64_t)cnt * permille + 999) / 1000, 1u);
 }
 
-/* The latency that @rank, from 1, of the window are not above. */
-static cc_ns at_rank(const struct lat_view *v, uint32_t rank)
+/* The part with most rows that may still be the one looked for; NULL: none has any. */
+static const struct lat_part *widest(const struct lat_view *v)
 {
-	cc_ns lo = UINT64_MAX, hi = 0;
+	const struct lat_part *best = NULL;
 
 	for (uint32_t i = 0; i < v->parts.cnt; i++) {
 		const struct lat_part *p = &v->parts.p[i];
 
-		if (!p->cnt)
-			continue;
-		lo = CC_MIN(lo, p->rows[0].latency);
-		hi = CC_MAX(hi, p->rows[p->cnt - 1].latency);
+		if (p->hi > p->lo && (!best || p->hi - p->lo > best->hi - best->lo))
+			best = p;
 	}
-	while (lo < hi) {
-		cc_ns mid = lo + (hi - lo) / 2;
+	return best;
+}
 
-		if (not_above(v, mid) >= rank)
-			hi = mid;
-		else
-			lo = mid + 1;
+/* The latency that @rank, from 1, of the window are not above. What cannot be it is put outside
+ * [lo, hi) of its part, by the middle of the widest, until nothing is left. */
+static cc_ns at_rank(const struct lat_view *v, uint32_t rank)
+{
+	const struct lat_part *p;
+	cc_ns found = 0;
+
+	for (uint32_t i = 0; i < v->parts.cnt; i++) {
+		v->parts.p[i].lo = 0;
+		v->parts.p[i].hi = v->parts.p[i].cnt;
 	}
-	return lo;
+	while ((p = widest(v)) != NULL) {
+		cc_ns pivot = p->rows[p->lo + (p->hi - p->lo) / 2].latency;
+		uint32_t sum = 0;
+
+		for (uint32_t i = 0; i < v->parts.cnt; i++)
+			sum += v->parts.p[i].left = not_above(&v->parts.p[i], pivot);
+		if (sum >= rank)
+			found = pivot;
+		for (uint32_t i = 0; i < v->parts.cnt; i++) {
+			struct lat_part *q = &v->parts.p[i];
+
+			if (sum < rank)
+				q->lo = q->left;
+			else /* equal ones are no better than the pivot */
+				q->hi = below(q, pivot);
+		}
+	}
+	return found;
 }
 
 cc_ns lat_percentile(const struct lat_view *v, unsigned int permille)

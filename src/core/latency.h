@@ -38,6 +38,7 @@ struct lat_part {                   /* of one run */
 	const struct lat_row *rows; /* by latency */
 	const struct lat_run *run;
 	uint32_t cnt, left; /* left: see nth_longest() */
+	uint32_t lo, hi;    /* see at_rank() */
 };
 struct lat_view {
 	const struct latencies *l;

@@ -2,6 +2,7 @@
 /* From who held a request to its path: walked, checked, kept. */
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,19 +67,24 @@ static uint32_t check_level(const struct cc_piece *p, uint32_t cnt, uint32_t i, 
 	return i;
 }
 
+/* From byte @from up to byte @to of two pieces. */
+static bool same_part(const struct cc_piece *a, const struct cc_piece *b, size_t from, size_t to)
+{
+	return !memcmp((const char *)a + from, (const char *)b + from, to - from);
+}
+
+/* All but their times and what adds up is the same. */
 static bool can_merge(const struct cc_piece *a, const struct cc_piece *b)
 {
-	struct cc_piece x, y;
-
 	if (a->tid != b->tid || a->cls != b->cls || a->depth != b->depth || a->end != b->start ||
 	    (a->flags | b->flags) & CC_PC_NESTED)
 		return false;
-	x = *a;
-	y = *b;
-	x.start = x.end = y.start = y.end = 0;
-	x.short_ns = y.short_ns = 0;
-	x.evidence = y.evidence = 0;
-	return !memcmp(&x, &y, sizeof(x));
+	return same_part(a, b, offsetof(struct cc_piece, tid),
+			 offsetof(struct cc_piece, evidence)) &&
+	       same_part(a, b, offsetof(struct cc_piece, ustack),
+			 offsetof(struct cc_piece, short_ns)) &&
+	       same_part(a, b, offsetof(struct cc_piece, short_ns) + sizeof(a->short_ns),
+			 sizeof(*a));
 }
 
 static void mark_asleep(struct piece_vec *v, const struct loss_span *s)
@@ -107,7 +113,9 @@ static void straighten(const struct engine *e, struct piece_vec *v)
 			last->short_ns += v->p[i].short_ns;
 			last->evidence |= v->p[i].evidence;
 		} else {
-			v->p[kept++] = v->p[i];
+			if (kept != i)
+				v->p[kept] = v->p[i];
+			kept++;
 		}
 	}
 	v->cnt = kept;

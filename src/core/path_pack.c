@@ -33,102 +33,51 @@ static const uint8_t *pieces_of(const struct kept_path *k)
 _Static_assert(WAIT_CLASS_CNT <= CLASS_MASK + 1, "a class has six bits");
 
 /* Then which of these follow: those that are not as in the piece of its class before it. Those that
- * are others most often come first, so that the set is short. */
-struct field {
-	uint8_t off, size;
-	bool raw; /* a hash: as it is */
-};
-#define FIELD(name)                                                                         \
-	{                                                                                   \
-		offsetof(struct cc_piece, name), sizeof(((struct cc_piece *)NULL)->name), 0 \
-	}
-#define HASH(name)                                                                          \
-	{                                                                                   \
-		offsetof(struct cc_piece, name), sizeof(((struct cc_piece *)NULL)->name), 1 \
-	}
-static const struct field fields[] = {
-	FIELD(by_request.id),
-	FIELD(by_request.ordinal),
-	FIELD(waker_tid),
-	FIELD(evidence),
-	FIELD(occupant_ns),
-	FIELD(occupant_tid),
-	FIELD(tid),
-	FIELD(holder_tid),
-	FIELD(resource),
-	HASH(ustack),
-	FIELD(flags),
-	FIELD(ended),
-	FIELD(waker_kind),
-	HASH(kstack),
-	FIELD(for_request.id),
-	FIELD(for_request.ordinal),
-	FIELD(for_request.kind),
-	FIELD(by_request.kind),
-	HASH(waker_ustack),
-	HASH(waker_kstack),
-	FIELD(goid),
-	FIELD(on_tid),
-	FIELD(tgid),
-	FIELD(waker_tgid),
-	FIELD(holder_tgid),
-	FIELD(occupant_tgid),
-	FIELD(short_ns),
-	FIELD(last_tid),
-	FIELD(srtt_us),
-	FIELD(retrans),
-	FIELD(sibling_end),
-};
+ * are others most often come first, so that the set is short. A hash is put down as it is. */
+#define FIELDS(NUMBER, HASH)            \
+	NUMBER(by_request.id, 0)        \
+	NUMBER(by_request.ordinal, 1)   \
+	NUMBER(waker_tid, 2)            \
+	NUMBER(evidence, 3)             \
+	NUMBER(occupant_ns, 4)          \
+	NUMBER(occupant_tid, 5)         \
+	NUMBER(tid, 6)                  \
+	NUMBER(holder_tid, 7)           \
+	NUMBER(resource, 8)             \
+	HASH(ustack, 9)                 \
+	NUMBER(flags, 10)               \
+	NUMBER(ended, 11)               \
+	NUMBER(waker_kind, 12)          \
+	HASH(kstack, 13)                \
+	NUMBER(for_request.id, 14)      \
+	NUMBER(for_request.ordinal, 15) \
+	NUMBER(for_request.kind, 16)    \
+	NUMBER(by_request.kind, 17)     \
+	HASH(waker_ustack, 18)          \
+	HASH(waker_kstack, 19)          \
+	NUMBER(goid, 20)                \
+	NUMBER(on_tid, 21)              \
+	NUMBER(tgid, 22)                \
+	NUMBER(waker_tgid, 23)          \
+	NUMBER(holder_tgid, 24)         \
+	NUMBER(occupant_tgid, 25)       \
+	NUMBER(short_ns, 26)            \
+	NUMBER(last_tid, 27)            \
+	NUMBER(srtt_us, 28)             \
+	NUMBER(retrans, 29)             \
+	NUMBER(sibling_end, 30)         \
+	NUMBER(srtt_us, 28)             \
+	NUMBER(retrans, 29)
+#define FIELD_CNT 30
 /* These two are as the rest tells, as a rule. */
-#define HAS_CONFIDENCE (1ull << ARRAY_SIZE(fields))
-#define HAS_START (2ull << ARRAY_SIZE(fields))
-_Static_assert(ARRAY_SIZE(fields) <= 62, "a set of 64 bits");
+#define HAS_CONFIDENCE (1ull << FIELD_CNT)
+#define HAS_START (2ull << FIELD_CNT)
+_Static_assert(FIELD_CNT <= 62, "a set of 64 bits");
 
 /* start, end; depth, class and confidence; the rest is in the table */
-_Static_assert(sizeof(struct cc_piece) == 184, "a new member of a piece is to be packed too");
+_Static_assert(sizeof(struct cc_piece) == 176, "a new member of a piece is to be packed too");
 
-#define PIECE_MOST (1 + (2 + 3 + ARRAY_SIZE(fields)) * 10) /* bytes */
-
-static uint64_t load(const struct cc_piece *p, struct field f)
-{
-	const char *at = (const char *)p + f.off;
-	uint64_t v = 0;
-
-	/* sizes known to the compiler: plain loads */
-	switch (f.size) {
-	case 8:
-		memcpy(&v, at, 8);
-		break;
-	case 4:
-		memcpy(&v, at, 4);
-		break;
-	case 2:
-		memcpy(&v, at, 2);
-		break;
-	default:
-		memcpy(&v, at, 1);
-	}
-	return v;
-}
-
-static void store(struct cc_piece *p, struct field f, uint64_t v)
-{
-	char *at = (char *)p + f.off;
-
-	switch (f.size) {
-	case 8:
-		memcpy(at, &v, 8);
-		break;
-	case 4:
-		memcpy(at, &v, 4);
-		break;
-	case 2:
-		memcpy(at, &v, 2);
-		break;
-	default:
-		memcpy(at, &v, 1);
-	}
-}
+#define PIECE_MOST (1 + (2 + 3 + FIELD_CNT) * 10) /* bytes */
 
 static uint8_t *put_varint(uint8_t *to, uint64_t v)
 {
@@ -155,9 +104,33 @@ static uint64_t changed(const struct cc_piece *p, const struct cc_piece *base)
 {
 	uint64_t set = 0;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(fields); i++)
-		set |= (uint64_t)(load(p, fields[i]) != load(base, fields[i])) << i;
+#define X(name, nr) set |= (uint64_t)(p->name != base->name) << (nr);
+	FIELDS(X, X)
+#undef X
 	return set;
+}
+
+static uint8_t *put_hash(uint8_t *to, uint64_t v)
+{
+	memcpy(to, &v, sizeof(v));
+	return to + sizeof(v);
+}
+
+static uint8_t *put_field(uint8_t *to, const struct cc_piece *p, int nr)
+{
+	switch (nr) {
+#define NUMBER(name, nr) \
+	case nr:         \
+		return put_varint(to, p->name);
+#define HASH(name, nr) \
+	case nr:       \
+		return put_hash(to, p->name);
+		FIELDS(NUMBER, HASH)
+#undef NUMBER
+#undef HASH
+	default:
+		return to;
+	}
 }
 
 /* A path's pieces lie one after the other, and what is within one begins with it. */
@@ -166,13 +139,19 @@ static cc_ns start_after(const struct cc_piece *prev, uint16_t depth)
 	return depth > prev->depth ? prev->start : prev->end;
 }
 
+/* The same evidence makes the same confidence. */
+static uint8_t likely_confidence(const struct cc_piece *p, const struct cc_piece *base)
+{
+	return p->evidence == base->evidence ? base->confidence : evidence_confidence(p->evidence);
+}
+
 static uint8_t *pack_piece(uint8_t *to, const struct cc_piece *p, const struct cc_piece *prev,
 			   const struct cc_piece *base)
 {
 	uint64_t set = changed(p, base);
 	bool moves = p->depth != prev->depth;
 
-	if (p->confidence != evidence_confidence(p->evidence))
+	if (p->confidence != likely_confidence(p, base))
 		set |= HAS_CONFIDENCE;
 	if (p->start != start_after(prev, p->depth))
 		set |= HAS_START;
@@ -185,17 +164,8 @@ static uint8_t *pack_piece(uint8_t *to, const struct cc_piece *p, const struct c
 	if (set & HAS_START)
 		to = put_varint(to, p->start);
 	to = put_varint(to, p->end - p->start);
-	for (set &= HAS_CONFIDENCE - 1; set; set &= set - 1) {
-		struct field f = fields[__builtin_ctzll(set)];
-		uint64_t v = load(p, f);
-
-		if (f.raw) {
-			memcpy(to, &v, sizeof(v));
-			to += sizeof(v);
-		} else {
-			to = put_varint(to, v);
-		}
-	}
+	for (set &= HAS_CONFIDENCE - 1; set; set &= set - 1)
+		to = put_field(to, p, __builtin_ctzll(set));
 	return to;
 }
 
@@ -255,31 +225,51 @@ void path_unkeep(struct mem *mem, struct kept_path *k)
 
 /* ---- out ---------------------------------------------------------------------------------- */
 
+static uint64_t get_hash(const uint8_t **from)
+{
+	uint64_t v;
+
+	memcpy(&v, *from, sizeof(v));
+	*from += sizeof(v);
+	return v;
+}
+
+static void get_field(const uint8_t **from, struct cc_piece *p, int nr)
+{
+	switch (nr) {
+#define NUMBER(name, nr)                                         \
+	case nr:                                                 \
+		p->name = (__typeof__(p->name))get_varint(from); \
+		break;
+#define HASH(name, nr)                    \
+	case nr:                          \
+		p->name = get_hash(from); \
+		break;
+		FIELDS(NUMBER, HASH)
+#undef NUMBER
+#undef HASH
+	default:
+		break;
+	}
+}
+
+/* *@p is as its base. */
 static const uint8_t *unpack_piece(const uint8_t *from, const struct cc_piece *prev,
 				   struct cc_piece *p)
 {
 	bool moves = *from++ & DEEPER_OR_NOT;
 	uint64_t set = get_varint(&from);
-	uint8_t confidence = 0;
+	const struct cc_piece base = { .evidence = p->evidence, .confidence = p->confidence };
 
 	p->depth = moves ? (uint16_t)get_varint(&from) : prev->depth;
 	if (set & HAS_CONFIDENCE)
-		confidence = *from++;
+		p->confidence = *from++;
 	p->start = set & HAS_START ? get_varint(&from) : start_after(prev, p->depth);
 	p->end = p->start + get_varint(&from);
-	for (uint64_t left = set & (HAS_CONFIDENCE - 1); left; left &= left - 1) {
-		struct field f = fields[__builtin_ctzll(left)];
-		uint64_t v;
-
-		if (f.raw) {
-			memcpy(&v, from, sizeof(v));
-			from += sizeof(v);
-		} else {
-			v = get_varint(&from);
-		}
-		store(p, f, v);
-	}
-	p->confidence = set & HAS_CONFIDENCE ? confidence : evidence_confidence(p->evidence);
+	for (uint64_t left = set & (HAS_CONFIDENCE - 1); left; left &= left - 1)
+		get_field(&from, p, __builtin_ctzll(left));
+	if (!(set & HAS_CONFIDENCE))
+		p->confidence = likely_confidence(p, &base);
 	return from;
 }
 

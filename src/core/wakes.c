@@ -103,6 +103,8 @@ static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep)
 	return 0;
 }
 
+#define PREFETCH 4 /* episodes ahead: what is told beside them is far away in memory */
+
 int wakes_index(struct engine *e)
 {
 	while (e->tasks.dirty.cnt) {
@@ -113,6 +115,8 @@ int wakes_index(struct engine *e)
 			struct episode ep = t->eps.p[i];
 			int err;
 
+			if (i + PREFETCH < t->eps.cnt)
+				__builtin_prefetch(&e->tasks.sides.p[t->eps.p[i + PREFETCH].side]);
 			if (ep.kind & EP_INDEXED)
 				continue;
 			err = index_wake(e, ti, &ep);
