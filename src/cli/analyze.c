@@ -7,7 +7,8 @@
 #include "offline.h"
 #include "report.h"
 
-#define TOP_DEFAULT 20 /* requests in a report */
+#define TOP_DEFAULT 20   /* requests in a report */
+#define PIECES_MOST 4096 /* of a request, unless only it is asked for */
 
 int cmd_analyze(int argc, char **argv)
 {
@@ -22,7 +23,7 @@ int cmd_analyze(int argc, char **argv)
 
 	if (!json && !md && strcmp(o.format, "text") != 0)
 		return cli_fail(CLI_USAGE, "--format '%s': wanted text, json or md", o.format);
-	code = offline_snapshot(&o, o.top_n == UINT32_MAX ? TOP_DEFAULT : o.top_n, &s);
+	code = offline_snapshot(&o, o.top_n == UINT32_MAX ? TOP_DEFAULT : o.top_n, PIECES_MOST, &s);
 	if (code)
 		return code;
 	err = json ? format_write(FORMAT_JSON, s, stdout)

@@ -89,6 +89,22 @@ static enum cli_exit read_query(const struct cli_opts *o, struct cc_query *q, st
 	return bad;
 }
 
+static void tell_left_out(const struct snapshot *s)
+{
+	uint64_t pieces = 0;
+	uint32_t rows = 0;
+
+	for (uint32_t i = 0; i < s->request_cnt; i++) {
+		pieces += s->requests[i].pieces_left_out;
+		rows += s->requests[i].pieces_left_out != 0;
+	}
+	if (rows)
+		fprintf(stderr,
+			"criticast: %llu pieces of %u requests are left out, the deepest first; "
+			"--request ID shows all of one, a larger --memory more\n",
+			(unsigned long long)pieces, rows);
+}
+
 static enum cli_exit look(const struct cli_opts *o, const struct engine *e, struct cc_query *q,
 			  struct snapshot **ret)
 {
@@ -102,16 +118,25 @@ static enum cli_exit look(const struct cli_opts *o, const struct engine *e, stru
 		return cli_fail(CLI_FAILED, "no request %s in %s%s", o->request, o->args[0],
 				o->filter ? " that the filter takes" : "");
 	}
+	tell_left_out(s);
 	*ret = s;
 	return CLI_OK;
 }
 
-enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top, struct snapshot **ret)
+/* What is shown is kept beside the engine: as much again as its budget. */
+static uint32_t pieces_in(uint64_t memory)
+{
+	return (uint32_t)CC_MIN(CC_MAX(memory / sizeof(struct snap_piece), 1), UINT32_MAX);
+}
+
+enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top, uint32_t max_of_request,
+			       struct snapshot **ret)
 {
 	struct cc_query q = { .group = GROUP_SITE,
 			      .all_in_flight = true,
 			      .max_rows = top ? top : UINT32_MAX,
-			      .max_pieces = UINT32_MAX,
+			      .max_pieces = pieces_in(o->memory),
+			      .max_of_request = o->request ? 0 : max_of_request,
 			      .lines = o->perfetto != NULL };
 	struct engine_opts eo = { .memory_bytes = o->memory };
 	struct filter *f = NULL;

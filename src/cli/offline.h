@@ -7,9 +7,11 @@
 #include "snapshot.h"
 
 /* Reads @o->args[0] to its end; --request, --filter, --top and --min-confidence decide what is in.
- * @top: rows at most, 0: all. On failure the line is written and its exit code returned; a
+ * @top: rows at most, 0: all; @max_of_request: pieces of each, 0: all, if --request does not ask
+ * for one. What is left out is told on stderr. On failure the line is written and its exit code
+ * returned; a
  * --request that is not there is one. Caller owns *ret. */
 CC_NODISCARD enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top,
-					    struct snapshot **ret);
+					    uint32_t max_of_request, struct snapshot **ret);
 
 #endif

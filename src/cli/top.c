@@ -23,6 +23,8 @@
 
 /* ---- plain output: one table or object a TICK, in one thread ---- */
 
+#define PIECES_MOST 16384 /* of all rows of an object: some four megabytes of JSON */
+
 struct plain {
 	struct cc_query query;
 	bool json, live;
@@ -78,7 +80,10 @@ static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_op
 			       const struct filter *f)
 {
 	uint32_t rows = o->top_n == UINT32_MAX ? 0 : o->top_n ? o->top_n : UINT32_MAX;
-	struct plain p = { .query = { .window_ns = o->window, .filter = f, .max_rows = rows },
+	struct plain p = { .query = { .window_ns = o->window,
+				      .filter = f,
+				      .max_rows = rows,
+				      .max_pieces = PIECES_MOST },
 			   .json = o->json,
 			   .live = !o->replay,
 			   .left = o->iterations };

@@ -168,21 +168,62 @@ static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
 	return s;
 }
 
+/* The deepest level with which a path has no more than @max pieces: each level partitions what it
+ * explains, so what is shown adds up whichever is the last one. -1: not even depth 0 fits. */
+static int level_that_fits(const struct cc_piece *path, uint32_t cnt, uint32_t max)
+{
+	uint32_t at[CC_LEAF_DEPTH] = { 0 }, sum = 0;
+	int level = 0;
+
+	if (cnt <= max)
+		return UINT16_MAX;
+	for (uint32_t i = 0; i < cnt; i++)
+		at[CC_MIN(path[i].depth, CC_LEAF_DEPTH - 1u)]++;
+	while (sum + at[level] <= max) /* not all of them fit, so that this ends */
+		sum += at[level++];
+	return level - 1;
+}
+
+/* Where piece @idx is when what is deeper than @level is left out: it, or what it explains. */
+static uint32_t shown_index(const struct cc_piece *path, uint32_t idx, int level)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i <= idx; i++)
+		at += path[i].depth <= level;
+	return at ? at - 1 : 0;
+}
+
 static int add_pieces(struct snap_build *b, const struct cc_request *r, const struct cc_piece *path,
 		      struct snap_request *row)
 {
 	uint32_t max = b->q->max_pieces ? b->q->max_pieces : SNAP_PIECES;
+	uint32_t left = max > b->pieces.cnt ? max - b->pieces.cnt : 0;
+	int level;
 
-	if ((uint64_t)b->pieces.cnt + r->path_cnt > max) {
-		row->pieces_left_out = true;
-		return 0;
-	}
-	if (vec_reserve(&b->labels.mem, &b->pieces, b->pieces.cnt + r->path_cnt))
-		return -ENOMEM;
+	if (b->q->max_of_request)
+		left = CC_MIN(left, b->q->max_of_request);
+	level = level_that_fits(path, r->path_cnt, left);
 	row->first_piece = b->pieces.cnt;
-	row->piece_cnt = r->path_cnt;
-	for (uint32_t i = 0; i < r->path_cnt; i++)
-		b->pieces.p[b->pieces.cnt++] = show_piece(&b->labels, &path[i]);
+	if (vec_reserve(&b->labels.mem, &b->pieces,
+			b->pieces.cnt + (size_t)CC_MIN(left, r->path_cnt)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->path_cnt; i++) {
+		struct snap_piece *p = &b->pieces.p[b->pieces.cnt];
+
+		if (path[i].depth > level)
+			continue;
+		*p = show_piece(&b->labels, &path[i]);
+		if (path[i].depth == level && r->path_cnt > left)
+			p->p.flags &= (uint16_t)~CC_PC_NESTED;
+		b->pieces.cnt++;
+	}
+	row->piece_cnt = b->pieces.cnt - row->first_piece;
+	row->pieces_left_out = r->path_cnt - row->piece_cnt;
+	if (row->pieces_left_out) {
+		row->dominant.piece = shown_index(path, row->dominant.piece, level);
+		row->root.piece = shown_index(path, row->root.piece, level);
+	}
 	return 0;
 }
 

@@ -45,8 +45,9 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 	bool all_in_flight;  /* rows of all requests in flight, not only of those beyond the p99 */
 	int32_t tz_off_s;    /* the user's zone: local time - UTC, for at= in the filter */
 	uint32_t max_pieces; /* of all rows together; 0: 65536 */
-	bool by_port;        /* ports[] too: one slow request of each is among the rows */
-	bool lines;          /* lines[] and states[] too, of the time of the rows */
+	uint32_t max_of_request; /* of each row; 0: as many as there are */
+	bool by_port;            /* ports[] too: one slow request of each is among the rows */
+	bool lines;              /* lines[] and states[] too, of the time of the rows */
 };
 
 struct snap_task {
@@ -109,12 +110,12 @@ struct snap_request {
 	cc_ns class_ns[WAIT_CLASS_CNT];
 	uint8_t confidence;
 	bool path_ok, lost_inside;
-	bool pieces_left_out; /* beyond max_pieces: piece_cnt is 0 though there is a path */
 	struct snap_dominant dominant, root;
 	struct snap_task waker, holder;  /* of the dominant wait */
 	cc_str waker_text, holder_text;  /* for the two columns: "worker/7", "softirq", "-" */
 	cc_str verdict;                  /* one sentence */
 	uint32_t first_piece, piece_cnt; /* in pieces[] */
+	uint32_t pieces_left_out; /* of the deepest levels, or all: see cc_query.max_pieces */
 };
 
 struct snap_wait { /* one row of Waits */

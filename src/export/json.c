@@ -191,6 +191,7 @@ static void put_request(struct json *j, const struct snapshot *s, const struct s
 	for (uint32_t i = 0; i < r->piece_cnt; i++)
 		put_piece(j, s, &s->pieces[r->first_piece + i]);
 	json_close(j, ']');
+	json_u64(j, "pieces_left_out", r->pieces_left_out);
 	json_close(j, '}');
 }
 

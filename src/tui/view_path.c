@@ -181,7 +181,7 @@ void draw_path_sum(struct canvas *c, const struct snapshot *s, const struct snap
 	struct pen pen = { c, 1, y, c->w - 1 };
 	for (uint32_t i = 0; i < cnt; i++)
 		nested += p[i].p.depth > 0;
-	if (!r->path_ok || r->pieces_left_out) {
+	if (!r->path_ok || (r->pieces_left_out && !r->piece_cnt)) {
 		pen_put(&pen, ROLE_WARN,
 			r->path_ok ? "its pieces were left out: too many in this window"
 				   : "no path was computed: sampled out, or too old");
@@ -194,6 +194,8 @@ void draw_path_sum(struct canvas *c, const struct snapshot *s, const struct snap
 	if (r->ambiguous_ns)
 		pen_printf(&pen, ROLE_OTHER, "   ambiguous %s", text_ms(r->ambiguous_ns).s);
 	pen_printf(&pen, ROLE_INACTIVE, "   %u pieces, %u nested", cnt, nested);
+	if (r->pieces_left_out)
+		pen_printf(&pen, ROLE_WARN, ", %u deeper ones left out", r->pieces_left_out);
 }
 
 /* ---- the screen ---- */

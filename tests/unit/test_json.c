@@ -68,7 +68,8 @@ Test(json, request_bytes)
 		"\"kind\":\"task\"},\"for_request\":\"\",\"by_request\":\"\",\"short_ns\":0,"
 		"\"confidence\":98,\"reasons\":[],"
 		"\"stack\":[\"__lll_lock_wait+0x2c\",\"cart_add+0x41\"],\"waker_stack\":[],"
-		"\"kernel_stack\":[],\"waker_kernel_stack\":[],\"not_traced\":false}]}\n");
+		"\"kernel_stack\":[],\"waker_kernel_stack\":[],\"not_traced\":false}],"
+		"\"pieces_left_out\":0}\n");
 	free(text);
 	fixture_free(f);
 }

@@ -165,6 +165,7 @@ Test(snapshot, filter_sort_window_and_selection)
 	cr_expect_eq(r, &s->requests[2]);
 	cr_expect_gt(r->piece_cnt, 0, "the selected one has its path before all others");
 	cr_expect(s->requests[0].pieces_left_out);
+	cr_expect_eq(s->requests[0].piece_cnt, 0, "not even depth 0 fits");
 	snapshot_free(s);
 
 	s = look(e, &(struct cc_query){ .only = first });
@@ -234,6 +235,45 @@ Test(snapshot, ports_and_rows_asked_for)
 	cr_expect_eq(s->total_cnt, 20);
 	snapshot_free(s);
 	free(span.path);
+	engine_free(e);
+}
+
+/* Of a path that is too long the deepest levels go: what is left still adds up. */
+Test(snapshot, deepest_pieces_are_left_out_first)
+{
+	struct engine *e = shop();
+	struct cc_reqid slow = { 0x7f3a, 20, CC_REQID_SOCK };
+	struct snapshot *whole = look(e, &(struct cc_query){ .only = slow }), *s;
+	const struct snap_request *r = &whole->requests[0], *cut;
+	uint32_t top = 0;
+	cc_ns sum = 0;
+
+	cr_assert_eq(whole->request_cnt, 1);
+	cr_expect_eq(r->pieces_left_out, 0);
+	for (uint32_t i = 0; i < r->piece_cnt; i++)
+		top += whole->pieces[r->first_piece + i].p.depth == 0;
+	cr_assert_lt(top, r->piece_cnt, "the lock's holder is told beneath it");
+	s = look(e, &(struct cc_query){ .only = slow, .max_of_request = r->piece_cnt - 1 });
+	cut = &s->requests[0];
+	cr_assert_eq(cut->piece_cnt, top);
+	cr_expect_eq(cut->pieces_left_out, r->piece_cnt - top);
+	for (uint32_t i = 0; i < top; i++) {
+		const struct snap_piece *p = &s->pieces[cut->first_piece + i];
+
+		cr_expect_eq(p->p.depth, 0);
+		cr_expect_not(p->p.flags & CC_PC_NESTED, "nothing follows that explains it");
+		sum += p->p.end - p->p.start;
+	}
+	cr_expect_eq(sum, cut->latency_ns);
+	cr_expect_eq(s->pieces[cut->first_piece + cut->dominant.piece].p.cls, r->dominant.cls);
+	cr_expect_lt(cut->root.piece, top, "the piece that it explains speaks for the root");
+	cr_expect_eq(cut->root.cls, r->root.cls);
+	snapshot_free(s);
+	s = look(e, &(struct cc_query){ .only = slow, .max_of_request = top - 1 });
+	cr_expect_eq(s->requests[0].piece_cnt, 0);
+	cr_expect_eq(s->requests[0].pieces_left_out, r->piece_cnt);
+	snapshot_free(s);
+	snapshot_free(whole);
 	engine_free(e);
 }
 
