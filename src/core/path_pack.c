@@ -65,17 +65,15 @@ _Static_assert(WAIT_CLASS_CNT <= CLASS_MASK + 1, "a class has six bits");
 	NUMBER(last_tid, 27)            \
 	NUMBER(srtt_us, 28)             \
 	NUMBER(retrans, 29)             \
-	NUMBER(sibling_end, 30)         \
-	NUMBER(srtt_us, 28)             \
-	NUMBER(retrans, 29)
-#define FIELD_CNT 30
+	NUMBER(sibling_end, 30)
+#define FIELD_CNT 31
 /* These two are as the rest tells, as a rule. */
 #define HAS_CONFIDENCE (1ull << FIELD_CNT)
 #define HAS_START (2ull << FIELD_CNT)
 _Static_assert(FIELD_CNT <= 62, "a set of 64 bits");
 
 /* start, end; depth, class and confidence; the rest is in the table */
-_Static_assert(sizeof(struct cc_piece) == 176, "a new member of a piece is to be packed too");
+_Static_assert(sizeof(struct cc_piece) == 184, "a new member of a piece is to be packed too");
 
 #define PIECE_MOST (1 + (2 + 3 + FIELD_CNT) * 10) /* bytes */
 

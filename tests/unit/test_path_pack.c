@@ -51,6 +51,8 @@ static struct cc_piece any_piece(uint64_t *state, cc_ns at)
 		.occupant_tgid = (uint32_t)value(state),
 		.occupant_ns = value(state),
 		.resource = (uint32_t)value(state),
+		.srtt_us = (uint32_t)value(state),
+		.retrans = (uint32_t)value(state),
 		.on_tid = (uint32_t)value(state),
 		.evidence = value(state) & ((1ull << CC_EV_CNT) - 1),
 		.ustack = value(state),
@@ -83,6 +85,8 @@ static void expect_same(const struct cc_piece *a, const struct cc_piece *b)
 	SAME(holder_tgid);
 	SAME(last_tid);
 	SAME(sibling_end);
+	SAME(srtt_us);
+	SAME(retrans);
 	SAME(occupant_tid);
 	SAME(occupant_tgid);
 	SAME(occupant_ns);
