@@ -171,6 +171,11 @@ void owner_served(struct engine *e, const struct task *t, cc_ns at, cc_ns lo, st
  * partitions [start, end), last first. */
 CC_NODISCARD int identity_find(struct engine *e, struct req *r);
 
+/* Links the upstream calls of requests that a thread read together with @r, when the last vote for
+ * them is in. *ret: these, @r among them. */
+#define LINK_GROUP_MAX 16
+CC_NODISCARD int link_group(struct engine *e, struct req *r, struct req **ret, uint32_t *ret_cnt);
+
 /* Labels @r when its connection is known to carry several requests at once. True: it is since this
  * one, and what was told of it before, mixed_earlier(1), (2) ... (NULL: no more), needs the label.
  */

@@ -98,7 +98,9 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(TOGETHER, 50, "maybe worked on together with the one that was over right before it")   \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")     \
 	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")        \
-	X(BY_PROXY, 75, "received or sent by a thread of io_uring, for this one: its ring's owner")
+	X(BY_PROXY, 75,                                                                          \
+	  "received or sent by a thread of io_uring, for this one: its ring's owner")            \
+	X(ONLY_WAY, 75, "the only way to give each of several requests its own upstream call")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X

@@ -235,6 +235,23 @@ static int find_mixed(struct engine *e)
 	return err;
 }
 
+/* Whose upstream calls these were, where the kernel could not tell. */
+static int find_links(struct engine *e)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
+		struct req *linked[LINK_GROUP_MAX];
+		uint32_t cnt;
+
+		err = link_group(e, e->due.p[i].r, linked, &cnt);
+		for (uint32_t n = 0; n < cnt && !err; n++)
+			if (linked[n]->finished)
+				err = forget(e, linked[n]);
+	}
+	return err;
+}
+
 /* Finds out who worked for each request that is due, from the @done first on. */
 static int identify(struct engine *e, uint32_t done, uint64_t *ret_told)
 {
@@ -295,7 +312,7 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	e->idle.valid = false;
 	e->reqs.working_to = to;
 	/* who worked for which request must be known of all before one is walked */
-	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: identify(e, 0, &told);
+	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: find_links(e) ?: identify(e, 0, &told);
 	if (!err && (e->reqs.news.cnt || told)) {
 		cnt = e->due.cnt;
 		err = forget_leaning(e) ?: forget_open(e, told) ?: identify(e, cnt, &ignored);
