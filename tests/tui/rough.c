@@ -178,6 +178,35 @@ static void test_typing_ahead(char *prog)
 	check(finish(&s, &ru) == 0, "and Q after it ends");
 }
 
+/* A click selects a row and a second one opens it, in both ways that terminals tell it. */
+static void test_mouse(char *prog)
+{
+	static const struct {
+		const char *term, *click; /* on column 20 of line 12 */
+	} kinds[] = { { "xterm-256color", "\x1b[<0;20;12M\x1b[<0;20;12m" },
+		      { "screen", "\x1b[M 4,\x1b[M#4," } };
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct screen s;
+		struct rusage ru;
+		char what[80];
+		start(&s, 120, 36, kinds[i].term, "C.UTF-8", (const char *[]){ prog, NULL });
+		bool ok = wait_for(&s, "7f3a9c#3") && !on_row(&s, 11, " >");
+		type(&s, "M");
+		ok &= wait_for(&s, "mouse on");
+		type(&s, kinds[i].click);
+		ok &= wait_row(&s, 11, " >");
+		type(&s, kinds[i].click);
+		ok &= wait_for(&s, "[Path]");
+		type(&s, "M");
+		ok &= wait_for(&s, "mouse off");
+		type(&s, "Q");
+		ok &= finish(&s, &ru) == 0;
+		snprintf(what, sizeof(what), "the mouse of a terminal of the kind %s",
+			 kinds[i].term);
+		check(ok, what);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -191,6 +220,7 @@ int main(int argc, char **argv)
 	test_stop_without_warning(argv[1]);
 	test_kinds(argv[1]);
 	test_typing_ahead(argv[1]);
+	test_mouse(argv[1]);
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }
