@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 void session_signal(int fd)
@@ -109,8 +108,5 @@ const struct tui_ops session_tui_ops = {
 int session_finish_save(struct session *s, char *msg, size_t cap)
 {
 	*msg = '\0';
-	if (s->save_fd < 0)
-		return 0;
-	int err = ui_saved(s, msg, cap);
-	return err;
+	return s->save_fd < 0 ? 0 : ui_saved(s, msg, cap);
 }
