@@ -243,9 +243,9 @@ static __always_inline void sock_peer(struct sock *sk, struct cc_addr *a)
 	a->family = (__u8)family;
 	if (family == AF_UNIX) {
 		struct sock *peer = BPF_CORE_READ((struct unix_sock *)sk, peer);
-		__u64 ino = peer ? sock_inode(peer) : 0;
+		__u64 ino[2] = { peer ? sock_inode(peer) : 0, sock_inode(sk) };
 
-		__builtin_memcpy(a->ip, &ino, sizeof(ino));
+		__builtin_memcpy(a->ip, ino, sizeof(ino));
 		return;
 	}
 	a->port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));

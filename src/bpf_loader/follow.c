@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WANTED_MAX 64 /* found in one interval; more are met again in the next */
-#define WAKES_MIN 2   /* one wake may be chance: a shell, a debugger */
+#define WANTED_MAX 64      /* found in one interval; more are met again in the next */
+#define JOIN_NS CC_MS(100) /* at most this often between refreshes */
+#define WAKES_MIN 2        /* one wake may be chance: a shell, a debugger */
 
 struct wanted {
 	uint32_t tgid; /* of who wakes; 0: who listens on port */
@@ -19,6 +20,7 @@ struct wanted {
 	uint32_t by;      /* thread of the target that waits or calls */
 	uint32_t by_tgid; /* 0: not known yet */
 	uint32_t cnt;
+	bool seen; /* it has joined, or may not */
 };
 
 struct follow_side {
@@ -29,6 +31,7 @@ struct follow_side {
 	size_t joined, told; /* processes followed, without their children */
 	uint32_t who[FOLLOW_MAX];
 	bool full_told, full;
+	cc_ns joined_at;
 	struct ifaddrs *local;
 };
 
@@ -76,7 +79,8 @@ static void see_episode(struct loader *l, const struct cc_rec_episode *ep)
 {
 	uint32_t context = (ep->h.flags & CC_EP_CTX_MASK) >> CC_EP_CTX_SHIFT;
 	if (!ep->waker_tgid || ep->wake - ep->out < l->o.stack_min_ns ||
-	    (context != CC_CTX_TASK && context != CC_CTX_KTHREAD))
+	    (context != CC_CTX_TASK && context != CC_CTX_KTHREAD) ||
+	    targets_find(l, ep->waker_tgid))
 		return;
 	want(l->follow, &(struct wanted){ .tgid = ep->waker_tgid, .by = ep->tid, .cnt = 1 });
 }
@@ -108,6 +112,12 @@ int follow_record(struct loader *l, const struct cc_rec *rec, size_t len)
 	else if (rec->kind == CC_REC_SOCKOP && len >= sizeof(struct cc_rec_sockop))
 		see_sockop(l, (const struct cc_rec_sockop *)rec);
 	return 0;
+}
+
+void follow_forget(struct loader *l)
+{
+	if (l->follow)
+		l->follow->cnt = 0;
 }
 
 /* Process @tgid joins, one hop further than @by. 1: it did. */
@@ -151,6 +161,17 @@ static int join_listeners(struct loader *l, const struct wanted *w, const struct
 	return ret < 0 ? ret : 0;
 }
 
+bool follow_waits(const struct loader *l)
+{
+	const struct follow_side *f = l->follow;
+	if (!f || f->joined == FOLLOW_MAX || loader_now() - f->joined_at < JOIN_NS)
+		return false;
+	for (size_t i = 0; i < f->cnt; i++)
+		if (f->v[i].cnt >= WAKES_MIN && !f->v[i].seen)
+			return true;
+	return false;
+}
+
 int follow_join(struct loader *l)
 {
 	struct follow_side *f = l->follow;
@@ -158,16 +179,19 @@ int follow_join(struct loader *l)
 	int ret = 0;
 	if (!f)
 		return 0;
+	f->joined_at = loader_now();
 	for (size_t i = 0; i < f->cnt && ret >= 0; i++) {
-		const struct wanted *w = &f->v[i];
+		struct wanted *w = &f->v[i];
+		if (w->cnt < WAKES_MIN || w->seen)
+			continue;
+		w->seen = true;
 		uint32_t tgid = w->by_tgid ? w->by_tgid : targets_tgid_of(w->by);
 		const struct loader_target *by = tgid ? targets_find(l, tgid) : NULL;
-		if (!by || by->hop >= l->o.follow || w->cnt < WAKES_MIN)
+		if (!by || by->hop >= l->o.follow)
 			continue;
 		const struct loader_target caller = *by;
 		ret = w->tgid ? join_one(l, w->tgid, &caller) : join_listeners(l, w, &caller);
 	}
-	f->cnt = 0;
 	if (ret >= 0 && l->target_cnt > before)
 		ret = targets_add_children(l);
 	return ret < 0 ? ret : (int)(l->target_cnt - before);

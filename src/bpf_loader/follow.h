@@ -15,8 +15,14 @@
 /* Looks at a record on its way out: who should join? 0 or -ENOMEM. */
 CC_NODISCARD int follow_record(struct loader *l, const struct cc_rec *rec, size_t len);
 
+/* Has somebody been found who may join, and was the last joining not just now? */
+bool follow_waits(const struct loader *l);
+
 /* Adds who was found. Returns how many processes, or -errno. */
 CC_NODISCARD int follow_join(struct loader *l);
+
+/* Once an interval: one wake in each is chance. */
+void follow_forget(struct loader *l);
 
 /* A note on who joined since the last time. */
 CC_NODISCARD int follow_tell(struct loader *l, cc_record_fn *fn, void *ctx);

@@ -134,6 +134,7 @@ static int end_interval(struct give *g, uint32_t flags)
 	if (ret >= 0)
 		ret = stream_tick(l, flags & CC_TF_STOP, g->fn, g->ctx);
 	pidns_forget(l);
+	follow_forget(l);
 	while (l->next_tick <= loader_now())
 		l->next_tick += l->o.interval_ns;
 	return ret < 0 ? ret : cnt + 1;
@@ -181,6 +182,28 @@ static int wait_ms(const struct loader *l, cc_ns deadline)
 	return due <= now ? 0 : (int)((due - now + CC_MS(1) - 1) / CC_MS(1));
 }
 
+/* Whom --follow has found joins before the next refresh: a call lasts shorter than that. */
+static int join_early(struct give *g)
+{
+	struct loader *l = g->l;
+	struct rec_buf b = { 0 };
+	if (!follow_waits(l))
+		return 0;
+	int ret = take_later(l);
+	if (!ret)
+		ret = stream_targets(l, g->fn, g->ctx);
+	if (!ret)
+		ret = follow_tell(l, g->fn, g->ctx);
+	if (!ret)
+		ret = iter_tasks(l, 0, &b);
+	if (!ret)
+		ret = drain(g);
+	if (ret >= 0)
+		ret = rec_buf_give(&b, give_record, g);
+	rec_buf_done(&b);
+	return ret < 0 ? ret : 0;
+}
+
 static int poll_once(struct give *g, cc_ns deadline)
 {
 	struct loader *l = g->l;
@@ -189,6 +212,8 @@ static int poll_once(struct give *g, cc_ns deadline)
 		return ret;
 	cnt = drain(g);
 	ret = cnt < 0 ? cnt : go_work(l, g->fn, g->ctx);
+	if (ret >= 0)
+		ret = join_early(g);
 	if (ret < 0 || loader_now() < l->next_tick)
 		return ret < 0 ? ret : cnt;
 	ret = end_interval(g, 0);

@@ -238,7 +238,8 @@ struct cc_addr {
 	__u8 family; /* AF_INET, AF_INET6, AF_UNIX; 0: not known */
 	__u8 pad;
 	__u16 port;  /* host order */
-	__u8 ip[16]; /* v4: the first 4 bytes, network order; unix: inode of the peer */
+	__u8 ip[16]; /* v4: the first 4 bytes, network order; unix: inode of the peer, of this end
+		      */
 	__u8 pad2[4];
 };
 _Static_assert(sizeof(struct cc_addr) == 24, "wire size");

@@ -80,7 +80,8 @@ struct sock {
 	uint32_t tid;           /* that received its last request */
 	struct cc_reqid link;   /* request that its last send is for */
 	VEC(struct sock_io) io; /* by t */
-	uint32_t next_ports;    /* 1 + index of another with the same ports */
+	uint64_t ends;          /* its key in by_ports */
+	uint32_t next_ports;    /* 1 + index of another with the same key */
 };
 
 struct req_news { /* work of a thread in [from, to] that was told after that was worked out */

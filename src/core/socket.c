@@ -5,6 +5,8 @@
 
 #include "request.h"
 
+#define AF_UNIX 1 /* Linux ABI: bits/socket.h */
+
 static struct sock *sock_get(struct requests *rs, uint64_t cookie, cc_ns at)
 {
 	uint32_t i = map_get(&rs->by_cookie, cookie);
@@ -42,16 +44,30 @@ static uint64_t ports_key(uint16_t local, uint16_t remote)
 	return (uint64_t)local << 32 | remote;
 }
 
-/* Learns where the ends of @s are. */
-static int sock_place(struct requests *rs, struct sock *s, uint16_t local_port,
-		      const struct cc_addr *peer)
+/* Unix sockets: the client's end has a number, and both ends know it. */
+static uint64_t unix_key(const struct cc_addr *peer, bool client)
 {
-	uint64_t key = ports_key(local_port, peer->port);
+	uint64_t ino;
 
-	if (s->placed || !local_port || !peer->port)
+	memcpy(&ino, peer->ip + (client ? sizeof(ino) : 0), sizeof(ino));
+	return ino ? 1ull << 63 | ino : 0;
+}
+
+/* Learns where the ends of @s are. @client: it is the calling one. */
+static int sock_place(struct requests *rs, struct sock *s, uint16_t local_port,
+		      const struct cc_addr *peer, bool client)
+{
+	uint64_t key = 0;
+
+	if (peer->family == AF_UNIX)
+		key = unix_key(peer, client);
+	else if (local_port && peer->port)
+		key = ports_key(local_port, peer->port);
+	if (s->placed || !key)
 		return 0;
 	s->local_port = local_port;
 	s->peer = *peer;
+	s->ends = key;
 	s->next_ports = map_get(&rs->by_ports, key);
 	s->placed = true;
 	return map_put(rs->mem, &rs->by_ports, key, (uint32_t)(s - rs->socks.p) + 1);
@@ -64,12 +80,15 @@ const struct sock *requests_mirror(const struct requests *rs, const struct sock 
 
 	if (!s->placed)
 		return NULL;
-	i = map_get(&rs->by_ports, ports_key(s->peer.port, s->local_port));
+	i = map_get(&rs->by_ports,
+		    s->peer.family == AF_UNIX ? s->ends : ports_key(s->peer.port, s->local_port));
 	for (; i; i = rs->socks.p[i - 1].next_ports) {
 		const struct sock *o = &rs->socks.p[i - 1];
 
 		/* each end names the other's address; of one's own only the family is known */
 		if (o == s || o->peer.family != s->peer.family)
+			continue;
+		if (o->peer.family == AF_UNIX && o->upstream == s->upstream)
 			continue;
 		if (other)
 			return NULL;
@@ -103,7 +122,7 @@ int requests_req_io(struct requests *rs, const struct cc_rec_req *q)
 	if (!s)
 		return -ENOMEM;
 	s->tid = q->recv_tid ? q->recv_tid : s->tid;
-	return sock_place(rs, s, q->local_port, &q->peer) ?:
+	return sock_place(rs, s, q->local_port, &q->peer, false) ?:
 	       sock_io(rs, s, (struct sock_io){ q->first_recv, q->recv_tid, CC_OP_RECV }) ?:
 	       sock_io(rs, s, (struct sock_io){ q->last_recv, q->recv_tid, CC_OP_RECV }) ?:
 	       sock_io(rs, s, (struct sock_io){ q->first_send, q->send_tid, CC_OP_SEND }) ?:
@@ -177,7 +196,7 @@ int requests_sockop(struct requests *rs, const struct cc_rec_sockop *q)
 	s = sock_get(rs, q->cookie, q->h.ts);
 	if (!s)
 		return -ENOMEM;
-	err = sock_place(rs, s, q->local_port, &q->peer);
+	err = sock_place(rs, s, q->local_port, &q->peer, q->h.flags & CC_SO_UPSTREAM);
 	if (!err && (q->h.aux == CC_OP_RECV || q->h.aux == CC_OP_SEND))
 		err = sock_io(rs, s, (struct sock_io){ q->h.ts, q->tid, (uint8_t)q->h.aux });
 	if (err)
@@ -209,7 +228,7 @@ void requests_evict_io(struct requests *rs, cc_ns before)
 static void unlink_ports(struct requests *rs, uint32_t i)
 {
 	struct sock *s = &rs->socks.p[i];
-	uint64_t key = ports_key(s->local_port, s->peer.port);
+	uint64_t key = s->ends;
 	uint32_t at = map_get(&rs->by_ports, key);
 
 	if (at == i + 1) {
