@@ -324,6 +324,12 @@ void trace_message(struct trace *t, int from, int sent, int to, int arrived, uns
 
 void trace_upstream(struct trace *t, int id, int tid, int sent, int received)
 {
+	trace_upstream_at(t, id, tid, sent, received, 7000, loopback(5432));
+}
+
+void trace_upstream_at(struct trace *t, int id, int tid, int sent, int received,
+		       uint16_t local_port, struct cc_addr peer)
+{
 	struct cc_rec_sockop op = {
 		.h = { .aux = CC_OP_SEND, .flags = CC_SO_UPSTREAM | CC_SO_LINKED, .ts = AT(sent) },
 		.cookie = 0x300 + (uint64_t)id,
@@ -332,8 +338,8 @@ void trace_upstream(struct trace *t, int id, int tid, int sent, int received)
 		.bytes = 100,
 		.link_cookie = SOCKET(id),
 		.link_ordinal = 1,
-		.local_port = 7000,
-		.peer = loopback(5432),
+		.local_port = local_port,
+		.peer = peer,
 	};
 
 	trace_sockop(t, op);

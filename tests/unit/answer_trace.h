@@ -93,6 +93,9 @@ void trace_request(struct trace *t, int id, int arrival, int recv, int recv_tid,
 void trace_sockop(struct trace *t, struct cc_rec_sockop op);
 /* A call to an upstream for request @id by @tid, linked by both votes. */
 void trace_upstream(struct trace *t, int id, int tid, int sent, int received);
+/* The same on a connection of these ends. */
+void trace_upstream_at(struct trace *t, int id, int tid, int sent, int received,
+		       uint16_t local_port, struct cc_addr peer);
 
 /* Ask. Without _keep the trace ends with the answer. Both also check that all pieces partition
  * their parents and all of [lo, hi). */

@@ -11,7 +11,7 @@ TestSuite(call, .timeout = 20);
 
 /* T0 gets R at 0, calls at 1 and sleeps in epoll; T1 of another process has the call in its socket
  * from 2, reads it at 3, sleeps in [4,7) and answers at 8; T0 has that at 9 and answers at 10. */
-static struct trace called(uint8_t flags)
+static struct trace called_by(uint8_t flags, struct cc_addr server, struct cc_addr client)
 {
 	struct trace t = trace_new();
 	struct cc_rec_target other = {
@@ -28,17 +28,48 @@ static struct trace called(uint8_t flags)
 	trace_on(&t, T0, -10);
 	trace_on(&t, T1, -10);
 	q.tgid = OTHER;
-	q.local_port = 5432;
-	q.peer.port = 7000;
+	q.local_port = server.port;
+	q.peer = client;
 	trace_irq_wait(&t, T1, NR_EPOLL_WAIT, -5, 2, CC_CTX_IDLE, 0);
 	trace_irq_wait(&t, T1, NR_NANOSLEEP, 4, 7, CC_CTX_IDLE, 0);
-	trace_upstream(&t, R, T0, 1, 9);
+	trace_upstream_at(&t, R, T0, 1, 9, client.port, server);
 	trace_irq_wait(&t, T0, NR_EPOLL_WAIT, 1, 9, CC_CTX_IDLE, 0);
 	trace_put_req(&t, q);
 	trace_request(&t, R, 0, 0, T0, 10, T0);
 	trace_stop_on(&t, T0, 12);
 	trace_stop_on(&t, T1, 12);
 	return t;
+}
+
+static struct trace called(uint8_t flags)
+{
+	const struct cc_addr server = { .family = 2, .port = 5432, .ip = { 127, 0, 0, 1 } };
+	const struct cc_addr client = { .family = 2, .port = 7000, .ip = { 127, 0, 0, 1 } };
+
+	return called_by(flags, server, client);
+}
+
+/* A unix socket's end as the other sees it: its inode, that of the end that sees it. */
+static struct cc_addr unix_end(uint8_t ino, uint8_t of)
+{
+	struct cc_addr a = { .family = 1 };
+
+	a.ip[0] = ino;
+	a.ip[8] = of;
+	return a;
+}
+
+Test(call, over_a_unix_socket)
+{
+	struct trace t = called_by(0, unix_end(21, 20), unix_end(20, 0));
+	struct trace other = called_by(0, unix_end(21, 22), unix_end(20, 0));
+
+	assert_path_keep(&t, R,
+			 "0:cpu[0,1) transit[1,2) 1:sockq[2,3) 1:cpu[3,4) 1:sleep[4,7) 1:cpu[7,8) "
+			 "transit[8,9) 0:cpu[9,10)");
+	cr_expect_eq(trace_piece(&other, R, WAIT_UPSTREAM)->waker_tgid, 0, "another connection");
+	trace_done(&t);
+	trace_done(&other);
 }
 
 Test(call, what_the_upstream_did_is_in_the_path)
