@@ -32,6 +32,7 @@ void ui_time_range(const struct ui *ui, cc_ns *ret_first, cc_ns *ret_last)
 void ui_seek(struct ui *ui, cc_ns ns)
 {
 	unsigned int changed = TUI_CH_SEEK;
+	bool older = ui->opts.live && ns < stream_first(ui);
 	ns = CC_MAX(stream_first(ui), CC_MIN(ns, stream_last(ui)));
 	if (ui->opts.live && !ui->want.paused) {
 		ui->want.paused = true;
@@ -40,7 +41,8 @@ void ui_seek(struct ui *ui, cc_ns ns)
 	ui->at_ns = ns;
 	ui->want.view_ns = ns;
 	ui->want.seek_cnt++;
-	ui_say(ui, false, "at %s", text_clock(ui->snap, ns, true).s);
+	ui_say(ui, false, "at %s%s", text_clock(ui->snap, ns, true).s,
+	       older ? ", the oldest that is kept (--memory keeps more)" : "");
 	ui_command(ui, changed);
 }
 

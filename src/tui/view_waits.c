@@ -61,6 +61,7 @@ struct wait_cols {
 /* Right to left: the label gets what is left. Narrow screens lose what-if, bar, p50. */
 static struct wait_cols place(int w)
 {
+	w = CC_MIN(w, 150); /* figures far from what they are of are hard to read */
 	struct wait_cols p = { .cls_w = w < 100 ? 11 : 13 };
 	int x = w - 1;
 	p.if_x = w >= 90 ? (x -= 9) : 0;

@@ -59,6 +59,9 @@ Test(ui_time, seeking_a_live_trace_pauses_it)
 	cr_expect_eq(t.last.view_ns, CC_S(4999), "not beyond the end; then one refresh back");
 	ui_test_keys(&t, "0");
 	cr_expect_eq(t.last.view_ns, CC_S(5000 - 131));
+	cr_expect(!strstr(t.ui.status, "oldest"), "%s", t.ui.status);
+	ui_test_keys(&t, "[");
+	cr_expect(strstr(t.ui.status, "oldest that is kept"), "no more is kept: %s", t.ui.status);
 	ui_test_keys(&t, "$");
 	cr_expect_not(t.last.paused);
 	cr_expect_eq(t.last.view_ns, 0);
