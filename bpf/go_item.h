@@ -53,20 +53,21 @@ static __always_inline __u32 go_elem_size(const struct cc_bpf_go *go, __u64 c)
 
 /* @gp, which waited for a channel, was woken by the running goroutine, with sudog @sg; @w is room.
  */
-static __always_inline void go_gave(const struct go_here *h, const struct cc_bpf_go_state *s,
-				    __u64 gp, __u64 sg, struct go_words *w)
+static __always_inline void go_gave(const struct go_here *h, struct cc_bpf_go_state *s, __u64 gp,
+				    __u64 sg, struct go_words *w)
 {
 	const struct cc_bpf_go *go = h->go;
 	struct go_item x = { .what = ITEM_SENT, .how = ITEM_EXACT };
 	__u32 success = go->at.sudog_isselect + 1; /* it stands there in all versions since 1.16 */
 
+	if (!go_read_words(w, sg) || go_word(w, sg, go->at.sudog_g) != gp)
+		return;
+	x.chan = go_word(w, sg, go->at.sudog_c);
+	s->object = x.chan;         /* of a select it was not known before */
 	if (h->st->go_recv == gp) { /* it was the one that gave */
 		h->st->go_recv = 0;
 		return;
 	}
-	if (!go_read_words(w, sg) || go_word(w, sg, go->at.sudog_g) != gp)
-		return;
-	x.chan = go_word(w, sg, go->at.sudog_c);
 	if (!(go_word(w, sg, success & ~7u) >> (success & 7) * 8 & 1) || !x.chan ||
 	    !go_elem_size(go, x.chan))
 		return;

@@ -15,6 +15,12 @@ static bool is_socket(unsigned int fd_kind)
 	return fd_kind >= CC_FD_SOCK_TCP && fd_kind <= CC_FD_SOCK_OTHER;
 }
 
+/* Of a select it is the channel that ended it. */
+static uint32_t object_class(const struct episode *ep)
+{
+	return ep->key == WAIT_SELECT ? WAIT_CHAN : ep->key;
+}
+
 uint32_t go_resource(struct engine *e, const struct task *t, const struct episode *ep)
 {
 	const struct go_wait *g = ep_go_wait(&e->tasks, ep);
@@ -30,14 +36,16 @@ uint32_t go_resource(struct engine *e, const struct task *t, const struct episod
 			e->res.v.p[res - 1].learned = g->fd_kind;
 		return res;
 	}
-	return g->object ? resources_get(&e->res, RES_GO, g->object, ep->key, t->tgid) : 0;
+	return g->object ? resources_get(&e->res, RES_GO, g->object, object_class(ep), t->tgid) : 0;
 }
 
 uint32_t go_resource_find(const struct engine *e, const struct task *t, const struct episode *ep)
 {
 	const struct go_wait *g = ep_go_wait(&e->tasks, ep);
 
-	return g && g->object ? resources_find(&e->res, RES_GO, g->object, ep->key, t->tgid) : 0;
+	return g && g->object
+		       ? resources_find(&e->res, RES_GO, g->object, object_class(ep), t->tgid)
+		       : 0;
 }
 
 /* The goroutine's first operation on a socket after the wait, before another one. */
@@ -115,7 +123,7 @@ bool go_walk_is_resource(const struct engine *e, const struct task *t, const str
 {
 	const struct go_wait *g = ep_go_wait(&e->tasks, ep);
 
-	return g && g->object && ep->key == WAIT_CHAN &&
+	return g && g->object && object_class(ep) == WAIT_CHAN &&
 	       go_channel_kind(&e->tasks, t->tgid, g->object) == GO_CHAN_RESOURCE;
 }
 

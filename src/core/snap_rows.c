@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "go_task.h"
 #include "snap_build.h"
 
 #include <errno.h>
@@ -251,6 +252,27 @@ static cc_str show_addr(struct labels *n, const struct cc_addr *a)
 	return strpool_add(&n->pool, text, len);
 }
 
+/* Whom it called. What a goroutine calls no vote of threads tells: it is whom its own waits were
+ * for, most of all. */
+static cc_str show_upstream(struct labels *n, const struct cc_request *r,
+			    const struct cc_piece *path)
+{
+	const struct cc_piece *most = NULL;
+	cc_str peer = show_addr(n, &r->rec.up_peer);
+
+	if (peer || !tid_is_go(r->tid))
+		return peer;
+	for (uint32_t i = 0; r->path_ok && i < r->path_cnt; i++) {
+		const struct cc_piece *p = &path[i];
+
+		if (p->cls == WAIT_UPSTREAM && p->resource &&
+		    p->for_request.kind == CC_REQID_NONE &&
+		    (!most || p->end - p->start > most->end - most->start))
+			most = p;
+	}
+	return most ? labels_resource(n, most->resource) : 0;
+}
+
 static int show_request(struct snap_build *b, const struct cc_request *r, struct snap_request *row)
 {
 	struct labels *n = &b->labels;
@@ -272,7 +294,7 @@ static int show_request(struct snap_build *b, const struct cc_request *r, struct
 		.task = labels_task(n, r->tid, r->tgid, r->end),
 		.recv_task = labels_task(n, r->recv_tid, r->tgid, r->start),
 		.peer = show_addr(n, &r->rec.peer),
-		.up_peer = show_addr(n, &r->rec.up_peer),
+		.up_peer = show_upstream(n, r, path),
 		.path_sum_ns = r->path_sum_ns,
 		.unexplained_ns = r->unexplained_ns,
 		.ambiguous_ns = r->ambiguous_ns,

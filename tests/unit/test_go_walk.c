@@ -52,6 +52,22 @@ Test(go_walk, the_go_run_queue_is_told_apart)
 	trace_done(&t);
 }
 
+/* What ended a select is a channel like any other. */
+Test(go_walk, a_select_is_for_the_channel_that_ended_it)
+{
+	struct trace t = go_trace(12);
+	const struct cc_piece *p;
+	char name[32];
+
+	go_got(&t, 1, T0, 0);
+	GO_WAITS(&t, WAIT_SELECT, 1, T0, 3, NEVER, NOBODY, 5, T0, CH_A);
+	request(&t, 1, 9, T0);
+	p = trace_piece(&t, R, WAIT_SELECT);
+	engine_resource_name(trace_engine(&t), p->resource, name, sizeof(name));
+	cr_expect_str_eq(name, "chan 0xa000");
+	trace_done(&t);
+}
+
 Test(go_walk, on_a_thread_it_is_the_threads_time)
 {
 	struct trace t = go_trace(20);
