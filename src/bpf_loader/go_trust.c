@@ -4,6 +4,7 @@
 #include "go.h"
 #include "go_attach.h"
 #include "go_check.h"
+#include "iter.h"
 #include "pidns.h"
 
 #include <errno.h>
@@ -33,13 +34,27 @@ int go_read_counts(struct loader *l, struct go_proc *p)
 	return 0;
 }
 
+/* From here on its threads work for all: a request told before the first goroutine is nobody's. */
+static int say_it_is_go(struct loader *l, const struct go_proc *p)
+{
+	struct cc_rec_go_on r = {
+		.h = { .size = sizeof(r), .kind = CC_REC_GO_ON, .cpu = 0xffff, .ts = loader_now() },
+		.tgid = p->tgid,
+		.tid = p->tgid,
+	};
+	return rec_buf_put(&l->go->notes, &r.h, sizeof(r));
+}
+
 /* The offsets of @p led back from enough threads: now its probes. */
 static int turn_on(struct loader *l, struct go_proc *p)
 {
 	struct cc_err why = { .pos = -1 };
 	const struct go_target *t = &p->target;
 	bool probes = p->tier != LOADER_GO_ID && l->go->cost.level != GO_LEVEL_NONE;
-	int err = probes ? go_probe_all(l, p, &why) : 0;
+	int err = say_it_is_go(l, p);
+	if (err)
+		return err;
+	err = probes ? go_probe_all(l, p, &why) : 0;
 	p->state = LOADER_GO_STATE_ON;
 	if (err) {
 		p->tier = LOADER_GO_ID;

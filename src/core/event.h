@@ -566,7 +566,8 @@ _Static_assert(sizeof(struct cc_rec_go_task) == 64, "wire size");
 /* Told whenever it differs from what was told last of this thread, so also at each switch-out and
  * wake: ts is when it was seen, the change may have been earlier, since the thread's last record.
  */
-struct cc_rec_go_on { /* aux: 1 got the thread, 0 left it */
+struct cc_rec_go_on { /* aux: 1 got the thread, 0 left it; goid 0: it had none, this is a Go process
+		       */
 	struct cc_rec h;
 	__u64 goid;
 	__u32 tgid, tid;

@@ -52,6 +52,27 @@ Test(go_walk, the_go_run_queue_is_told_apart)
 	trace_done(&t);
 }
 
+/* That it is a Go program is told before its first goroutine: until then nobody's work is known,
+ * and it is not said to be the thread's. */
+Test(go_walk, before_the_first_goroutine_nobody_is_named)
+{
+	for (int told = 0; told < 2; told++) {
+		struct trace t = go_trace(12);
+		const struct cc_request *const *r;
+		size_t cnt;
+
+		if (told)
+			go_left(&t, 0, T0, 0);
+		request(&t, 1, 9, T0);
+		go_tick(&t, 12);
+		r = engine_requests(trace_engine(&t), &cnt);
+		cr_assert_eq(cnt, 1);
+		cr_expect_eq(r[0]->tid, told ? 0 : TID(T0));
+		cr_expect(!told || r[0]->unexplained_ns == r[0]->end - r[0]->start);
+		trace_done(&t);
+	}
+}
+
 /* What ended a select is a channel like any other. */
 Test(go_walk, a_select_is_for_the_channel_that_ended_it)
 {
