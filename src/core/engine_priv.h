@@ -131,6 +131,9 @@ struct wait_kind engine_classify(const struct engine *e, const struct task *t,
 /* @ep is a wait in which @t had let go of what it worked on. */
 bool owner_is_idle(const struct engine *e, const struct task *t, const struct episode *ep);
 
+/* @t did not wait in [from, to). */
+bool owner_one_turn(const struct task *t, cc_ns from, cc_ns to);
+
 /* When the first idle wait begins in [from, to); CC_NEVER: none. */
 cc_ns owner_first_idle(struct engine *e, const struct task *t, cc_ns from, cc_ns to);
 

@@ -13,8 +13,10 @@
 struct group {
 	const struct task *t;
 	struct req *req[LINK_GROUP_MAX];
-	uint64_t call[LINK_GROUP_MAX];   /* sockets */
-	cc_ns reply[LINK_GROUP_MAX];     /* when that was read; CC_NEVER: not */
+	uint64_t call[LINK_GROUP_MAX];        /* sockets */
+	cc_ns reply[LINK_GROUP_MAX];          /* when that was read; CC_NEVER: not */
+	struct cc_reqid next[LINK_GROUP_MAX]; /* who was answered first after it */
+	cc_ns first_read, last_call;
 	uint8_t call_of[LINK_GROUP_MAX]; /* of each request */
 	uint32_t req_cnt, call_cnt;
 	bool fits;
@@ -44,8 +46,13 @@ static void find_reply(struct group *g, uint32_t c, uint32_t i)
 	g->reply[c] = CC_NEVER;
 	while (++i < cnt && (v[i].socket != g->call[c] || v[i].op != CC_OP_RECV))
 		;
+	if (i >= cnt)
+		return;
+	g->reply[c] = v[i].t;
+	while (++i < cnt && !(touch_is_server(&v[i]) && v[i].op == CC_OP_SEND))
+		;
 	if (i < cnt)
-		g->reply[c] = v[i].t;
+		g->next[c] = touch_id(&v[i]);
 }
 
 static void add_call(struct group *g, const struct sock_touch *s)
@@ -56,6 +63,7 @@ static void add_call(struct group *g, const struct sock_touch *s)
 		return;
 	}
 	g->call[g->call_cnt] = s->socket;
+	g->last_call = s->t;
 	find_reply(g, g->call_cnt++, (uint32_t)(s - g->t->touches.p));
 }
 
@@ -70,6 +78,7 @@ static void add_read(struct engine *e, struct group *g, const struct sock_touch 
 		g->fits = false;
 	else
 		g->req[g->req_cnt++] = r;
+	g->first_read = s->t; /* the first of them is met last */
 }
 
 /* What the thread read before the call at touch @i without going on with anything in between, and
@@ -126,11 +135,26 @@ static uint32_t ways(struct group *g, uint32_t r, uint32_t taken, uint32_t *look
 	return *looks > WAYS_LOOKS_MAX ? 2 : CC_MIN(n, 2u);
 }
 
+/* Its calls are for what was read in that turn: nothing was waited for in between, as a timer is,
+ * and the one that was answered next after the reply to a call is one of them. */
+static bool is_closed(const struct group *g)
+{
+	for (uint32_t c = 0; c < g->call_cnt; c++) {
+		uint32_t r = 0;
+
+		while (r < g->req_cnt && !cc_reqid_eq(g->req[r]->pub.id, g->next[c]))
+			r++;
+		if (r == g->req_cnt)
+			return false;
+	}
+	return owner_one_turn(g->t, g->first_read, g->last_call);
+}
+
 static bool is_sure(struct group *g)
 {
 	uint32_t looks = 0;
 
-	if (!g->fits || g->req_cnt < 2 || g->req_cnt != g->call_cnt)
+	if (!g->fits || g->req_cnt < 2 || g->req_cnt != g->call_cnt || !is_closed(g))
 		return false;
 	for (uint32_t i = 0; i < g->req_cnt; i++) {
 		const struct req *r = g->req[i];

@@ -8,18 +8,6 @@
 #define SIGNS_LEAST 3u /* requests of a connection that say so, before it is believed */
 #define BACK_MAX 64u   /* earlier ones that are told anew then */
 
-/* @t did not wait in [from, to). */
-static bool in_one_turn(const struct task *t, cc_ns from, cc_ns to)
-{
-	for (uint32_t i = vec_lower_bound(&t->eps, out, from); i < t->eps.cnt; i++) {
-		if (t->eps.p[i].out >= to)
-			break;
-		if (ep_blocked(&t->eps.p[i]))
-			return false;
-	}
-	return true;
-}
-
 static bool answers_earlier(const struct engine *e, const struct req *r, const struct req_op *op)
 {
 	const struct task *t = op->tid ? tasks_find(&e->tasks, op->tid, op->t) : NULL;
@@ -34,7 +22,7 @@ static bool answers_earlier(const struct engine *e, const struct req *r, const s
 	}
 	return reply && !touch_is_server(reply) && reply->op == CC_OP_RECV &&
 	       reply->cookie == r->pub.id.id && reply->ordinal < r->pub.id.ordinal &&
-	       in_one_turn(t, reply->t, op->t);
+	       owner_one_turn(t, reply->t, op->t);
 }
 
 static bool has_sign(const struct engine *e, const struct req *r)

@@ -42,6 +42,17 @@ bool owner_is_idle(const struct engine *e, const struct task *t, const struct ep
 	return idle == IDLE_LOOP || (idle == IDLE_WHEN_FREE && is_free(e, t, ep->out));
 }
 
+bool owner_one_turn(const struct task *t, cc_ns from, cc_ns to)
+{
+	for (uint32_t i = vec_lower_bound(&t->eps, out, from); i < t->eps.cnt; i++) {
+		if (t->eps.p[i].out >= to)
+			break;
+		if (ep_blocked(&t->eps.p[i]))
+			return false;
+	}
+	return true;
+}
+
 /* The first idle episode that begins in [from, to); CC_NEVER: none. A thread's time is asked for
  * backward, from one touch on again and again: what was scanned last is remembered. */
 static cc_ns first_idle_episode(struct engine *e, const struct task *t, cc_ns from, cc_ns to)

@@ -123,6 +123,23 @@ Test(link_group, a_request_read_alone_is_none_of_them)
 	expect(&t, UP(1), UP(2));
 }
 
+/* What is called after a wait may be for somebody of before (a timer). */
+Test(link_group, calls_after_a_wait)
+{
+	struct trace t = two((int[]){ 10, 20 }, (int[]){ 12, 22 });
+
+	trace_irq_wait(&t, T0, NR_EPOLL_WAIT, 1, 2, CC_CTX_IDLE, 0);
+	expect(&t, 0, 0);
+}
+
+Test(link_group, a_reply_after_which_another_one_is_answered)
+{
+	struct trace t = two((int[]){ 10, 20 }, (int[]){ 12, 22 });
+
+	trace_request(&t, P, -9, -8, T0, 11, T0);
+	expect(&t, 0, 0);
+}
+
 Test(link_group, their_time_is_the_upstream_s)
 {
 	struct trace t = two((int[]){ 10, 20 }, (int[]){ 12, 22 });
