@@ -154,7 +154,7 @@ help:
 	@echo 'test          install what tests need, build, run every test'
 	@echo 'check-asan    the tests under ASan and UBSan'
 	@echo 'check-tsan    the threads under TSan'
-	@echo 'fuzz          libFuzzer on every reader, FUZZ_TIME=60 s each; check-fuzz: 10 s'
+	@echo 'fuzz          libFuzzer on every reader, FUZZ_TIME=60 s or FUZZ_RUNS=N each; check-fuzz: 10 s'
 	@echo 'bench         costs, side by side with peers in one run'
 	@echo 'eval          whose work goroutines do, judged by a server that knows'
 	@echo 'bench-engine  speed of the engine'
