@@ -250,6 +250,9 @@ enum cli_exit top_run(const struct cli_opts *given)
 		.history_bytes = o->replay || o->batch || o->json ? 0 : o->memory / 4,
 		.history_ns = 2 * o->window,
 	};
+	/* the kernel checks each program: a second, on a busy host many */
+	if (!o->replay && !o->batch && !o->json && !o->script && isatty(STDERR_FILENO))
+		fprintf(stderr, "criticast: loading probes into the kernel\n");
 	code = source_open(o, &co);
 	if (!code)
 		code = recording_open(o->record, &co.writer);
