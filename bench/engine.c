@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast the engine is: synthetic streams in memory, fed on one core, first only kept and
- * indexed, then with every path. Times are of this process's CPU, of the second run: an engine that
- * runs for long reuses its memory, and on a virtual machine the kernel's first touch of a page
- * costs more than a hundred episodes. Figures, no gate. */
+/* How fast the engine is: synthetic streams in memory and in a file, and recordings, fed on one
+ * core, first only kept and indexed, then with paths. Times are of this process's CPU, of the
+ * second run: an engine that runs for long reuses its memory, and on a virtual machine the kernel's
+ * first touch of a page costs more than a hundred episodes. Figures, no gate. */
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine.h"
+#include "trace.h"
 
 #define NR_FUTEX 202
 #define NR_EPOLL_WAIT 232
@@ -235,10 +238,39 @@ static double cpu_now(void)
 
 struct result {
 	double seconds;
-	size_t memory, paths, pieces;
+	size_t episodes, memory, paths, pieces;
 };
 
-static struct result run(const struct stream *s, struct engine_opts o)
+static void feed_bytes(const struct stream *s, struct engine *e)
+{
+	for (size_t off = 0; off < s->len;) {
+		const struct cc_rec *rec = (const void *)(s->bytes + off);
+
+		if (engine_feed(e, rec, rec->size))
+			abort();
+		off += rec->size;
+	}
+}
+
+static void feed_file(const char *path, struct engine *e)
+{
+	const struct cc_rec *rec;
+	struct trace_reader *t;
+	struct cc_err why;
+	size_t len;
+
+	if (trace_reader_open(path, &why, &t)) {
+		fprintf(stderr, "engine: %s\n", why.msg);
+		exit(1);
+	}
+	while (trace_reader_next(t, &rec, &len) == 1)
+		if (engine_feed(e, rec, len) == -ENOMEM)
+			abort();
+	trace_reader_free(t);
+}
+
+/* @path: NULL, or the same in a file. */
+static struct result run(const struct stream *s, const char *path, struct engine_opts o)
 {
 	struct result r = { .seconds = cpu_now() };
 	const struct cc_request *const *reqs;
@@ -247,16 +279,14 @@ static struct result run(const struct stream *s, struct engine_opts o)
 
 	if (engine_new(&o, &e))
 		abort();
-	for (size_t off = 0; off < s->len;) {
-		const struct cc_rec *rec = (const void *)(s->bytes + off);
-
-		if (engine_feed(e, rec, rec->size))
-			abort();
-		off += rec->size;
-	}
+	if (path)
+		feed_file(path, e);
+	else
+		feed_bytes(s, e);
 	if (engine_finish(e))
 		abort();
 	r.seconds = cpu_now() - r.seconds;
+	r.episodes = engine_stats(e)->episodes;
 	r.memory = engine_stats(e)->memory_bytes;
 	reqs = engine_requests(e, &cnt);
 	for (size_t i = 0; i < cnt; i++) {
@@ -273,10 +303,44 @@ static const struct engine_opts index_only = { .memory_bytes = 1ull << 30, .no_p
 					 .paths_per_s = ENGINE_PATHS_PER_S },
 				every = { .memory_bytes = 1ull << 30 };
 
-static struct result second_run(const struct stream *s, struct engine_opts o)
+static struct result second_run(const struct stream *s, const char *path, struct engine_opts o)
 {
-	run(s, o);
-	return run(s, o);
+	run(s, path, o);
+	return run(s, path, o);
+}
+
+static double rate(struct result r) { return (double)r.episodes / r.seconds / 1e6; }
+
+static void bench_file(const char *name, const char *path)
+{
+	struct result load = second_run(NULL, path, index_only);
+
+	printf("%-12s file, load + index: %.1f M episodes/s\n", name, rate(load));
+	printf("%-12s file, whole engine: %.1f M episodes/s\n", name,
+	       rate(second_run(NULL, path, live)));
+}
+
+static void bench_written(const char *name, const struct stream *s)
+{
+	char path[] = "/tmp/criticast-bench-XXXXXX";
+	int fd = mkstemp(path);
+	struct trace_writer *w;
+	struct cc_err why;
+
+	if (fd < 0 || trace_writer_open(path, &why, &w))
+		abort();
+	close(fd);
+	for (size_t off = 0; off < s->len;) {
+		const struct cc_rec *rec = (const void *)(s->bytes + off);
+
+		if (trace_writer_put(w, rec, rec->size))
+			abort();
+		off += rec->size;
+	}
+	if (trace_writer_close(w))
+		abort();
+	bench_file(name, path);
+	unlink(path);
 }
 
 struct load {
@@ -292,31 +356,33 @@ static void bench(const struct load *l, const char *only)
 
 	l->make(&s, l->episodes);
 	if (!only || !strcmp(only, "index")) {
-		load = second_run(&s, index_only);
+		load = second_run(&s, NULL, index_only);
 		printf("%-12s load + index: %.1f M episodes/s, %.0f bytes per episode\n", l->name,
 		       (double)s.episodes / load.seconds / 1e6,
 		       (double)load.memory / (double)s.episodes);
 	}
 	if (!only || !strcmp(only, "whole")) {
-		whole = second_run(&s, live);
+		whole = second_run(&s, NULL, live);
 		printf("%-12s whole engine: %.1f M episodes/s, %zu paths, %.0f bytes per episode\n",
 		       l->name, (double)s.episodes / whole.seconds / 1e6, whole.paths,
 		       (double)whole.memory / (double)s.episodes);
 	}
 	if (!only || !strcmp(only, "every")) {
-		all = second_run(&s, every);
+		all = second_run(&s, NULL, every);
 		printf("%-12s every path:   %.1f M episodes/s, %.0f ns per path, %zu paths of %.1f "
 		       "pieces\n",
 		       l->name, (double)s.episodes / all.seconds / 1e6,
 		       all.paths ? (all.seconds - load.seconds) * 1e9 / (double)all.paths : 0,
 		       all.paths, all.paths ? (double)all.pieces / (double)all.paths : 0);
 	}
+	if (!only || !strcmp(only, "file"))
+		bench_written(l->name, &s);
 	fflush(stdout);
 	free(s.bytes);
 	free(s.seq);
 }
 
-/* engine [LOAD [index|whole|every]]: only these */
+/* engine [LOAD [index|whole|every|file]]: only these; engine FILE: this recording */
 int main(int argc, char **argv)
 {
 	static const struct load loads[] = {
@@ -328,6 +394,10 @@ int main(int argc, char **argv)
 	/* freed memory stays with the process */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
+	if (argc == 2 && strchr(argv[1], '/')) {
+		bench_file("recording", argv[1]);
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
 		if (argc < 2 || !strcmp(argv[1], loads[i].name))
 			bench(&loads[i], argc > 2 ? argv[2] : NULL);
