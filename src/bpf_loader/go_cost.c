@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HIT_NS 1500    /* trap and program, on a busy machine; half of it with warm caches */
+#define HIT_NS 1200    /* trap (0.55 us) and program (0.5 to 0.8), on a busy machine */
 #define SHARE_MAX 15   /* per cent of what the target would use without */
 #define BUSY_MIN 20    /* per cent of a CPU: below, nobody misses what the probes take */
 #define SHARE_WILD 45  /* then all at once, and soon */

@@ -266,7 +266,7 @@ static int print_cost(struct cc_source *src, cc_ns dur)
 		       (double)p[i].run_time_ns / (double)p[i].run_cnt,
 		       100.0 * (double)p[i].run_time_ns / (double)dur);
 	}
-	printf("and for each run what the trap costs: about 0.7 us, 10 us where single-stepped\n");
+	printf("and for each run what the trap costs: about 0.55 us, 10 us where single-stepped\n");
 	printf("\nring        fullest %.1f %%; %" PRIu64 " Go records did not fit\n",
 	       100.0 * (double)st.ring_fill_max / (double)st.ring_bytes,
 	       st.counters[CC_CNT_DROP_GO]);
