@@ -175,7 +175,8 @@ static int by_from(const void *pa, const void *pb)
 
 static void index_edges(struct graph *g)
 {
-	qsort(g->edges.p, g->edges.cnt, sizeof(*g->edges.p), by_from);
+	if (g->edges.cnt) /* an empty array is NULL */
+		qsort(g->edges.p, g->edges.cnt, sizeof(*g->edges.p), by_from);
 	for (uint32_t i = g->edges.cnt; i-- > 0;) {
 		struct node *n = &g->nodes.p[g->edges.p[i].from];
 
