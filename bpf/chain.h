@@ -42,13 +42,42 @@ static __always_inline bool chain_known(__u64 key)
 	return bpf_map_lookup_elem(&chains_told, &key) != NULL;
 }
 
+struct chain_walk { /* what one frame's step needs */
+	struct chain_buf *b;
+	const __u8 *stack;
+	__u64 layout, sp;
+	__u32 bytes, pad;
+};
+
+/* One frame. Returns 1 to end. */
+static long chain_frame(__u32 i, struct chain_walk *w)
+{
+	const struct chain_stack s = { .bytes = w->stack, .sp = w->sp, .len = w->bytes };
+	struct chain_buf *b = w->b;
+	struct cc_rule_key key = { .layout = w->layout, .ip = b->at.ip | b->at.exact };
+	struct cc_rule *r = bpf_map_lookup_elem(&rules, &key);
+
+	if (!r || i >= CC_STACK_MAX) {
+		((struct cc_rec_snap *)b->head)->miss = key.ip;
+		return 1;
+	}
+	b->ip[i] = b->at.ip;
+	b->hash = hash_add(b->hash, b->at.ip);
+	b->ucnt = i + 1;
+	if (r->what & CC_RULE_GUESSED)
+		b->flags |= CC_ST_GUESSED;
+	b->end = chain_step(&b->at, &s, r);
+	return b->end != CHAIN_ON;
+}
+
 /* Follows the stack of b->head, of which @bytes lie at @stack, to its end. Returns its key, or 0.
- */
+ * By bpf_loop() (since 5.17): the verifier follows one step, and not all, which takes a second. */
 static __noinline __u64 chain_user(struct chain_buf *b, const __u8 *stack, __u32 bytes)
 {
 	struct cc_rec_snap *head = (struct cc_rec_snap *)b->head;
-	struct cc_rule_key key = { .layout = head->layout };
-	struct chain_stack s = { .bytes = stack, .sp = head->sp, .len = bytes };
+	struct chain_walk w = {
+		.b = b, .stack = stack, .layout = head->layout, .sp = head->sp, .bytes = bytes
+	};
 
 	b->at = (struct chain_at){
 		.ip = head->ip, .sp = head->sp, .fp = head->bp, .exact = CC_RULE_EXACT
@@ -56,24 +85,7 @@ static __noinline __u64 chain_user(struct chain_buf *b, const __u8 *stack, __u32
 	b->hash = 0;
 	b->flags = 0;
 	b->end = CHAIN_ON;
-	for (__u32 i = 0; i < CC_STACK_MAX; i++) {
-		struct cc_rule *r;
-
-		key.ip = b->at.ip | b->at.exact;
-		r = bpf_map_lookup_elem(&rules, &key);
-		if (!r) {
-			head->miss = key.ip;
-			return 0;
-		}
-		b->ip[i] = b->at.ip;
-		b->hash = hash_add(b->hash, b->at.ip);
-		b->ucnt = i + 1;
-		if (r->what & CC_RULE_GUESSED)
-			b->flags |= CC_ST_GUESSED;
-		b->end = chain_step(&b->at, &s, r);
-		if (b->end != CHAIN_ON)
-			break;
-	}
+	bpf_loop(CC_STACK_MAX, chain_frame, &w, 0);
 	if (b->end != CHAIN_FULL && b->end != CHAIN_PART)
 		return 0;
 	if (b->end == CHAIN_FULL && !(b->flags & CC_ST_GUESSED))
