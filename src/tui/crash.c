@@ -56,7 +56,9 @@ size_t crash_stack_size(void) { return (size_t)sysconf(_SC_SIGSTKSZ); }
 
 void crash_thread_stack(void *stack, size_t size)
 {
-	sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = size }, NULL);
+	stack_t old;
+	if (!sigaltstack(NULL, &old) && old.ss_flags & SS_DISABLE) /* a sanitizer has its own */
+		sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = size }, NULL);
 }
 
 struct crash *crash_arm(const struct termios *saved, const char *text, size_t len)
