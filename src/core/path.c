@@ -87,6 +87,23 @@ static bool can_merge(const struct cc_piece *a, const struct cc_piece *b)
 			 sizeof(*a));
 }
 
+/* Linux acknowledges late after 40 ms, and a timer's tick or two. Who writes twice and reads waits
+ * so long for the acknowledgement of the first write (Nagle). */
+#define DELAYED_ACK CC_MS(38)
+#define DELAYED_ACK_MOST CC_MS(48)
+
+/* A message that took so long on its way, or that came at its end from an interrupt. */
+static void mark_held_back(struct cc_piece *p)
+{
+	cc_ns len = p->end - p->start;
+	bool on_its_way = p->cls == WAIT_TRANSIT;
+	bool came = (p->cls == WAIT_NET_RECV || p->cls == WAIT_UPSTREAM) &&
+		    p->evidence & CC_EV_BIT(WAKER_IRQ);
+
+	if (len >= DELAYED_ACK && len <= DELAYED_ACK_MOST && (on_its_way || came))
+		p->evidence |= CC_EV_BIT(NAGLE);
+}
+
 static void mark_asleep(struct piece_vec *v, const struct loss_span *s)
 {
 	for (uint32_t i = 0; i < v->cnt; i++)
@@ -121,6 +138,8 @@ static void straighten(const struct engine *e, struct piece_vec *v)
 	v->cnt = kept;
 	for (uint32_t i = 0; i < e->asleep.cnt; i++)
 		mark_asleep(v, &e->asleep.p[i]);
+	for (uint32_t i = 0; i < v->cnt; i++)
+		mark_held_back(&v->p[i]);
 	for (uint32_t i = 0; i < v->cnt; i++)
 		v->p[i].confidence = evidence_confidence(v->p[i].evidence);
 }

@@ -56,23 +56,23 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(SCHED, 98, "scheduler events of this task, none lost")                                 \
 	X(SOCKET, 98, "bounded by this request's own socket operations")                         \
 	X(LINEAGE, 95, "task created by a task that served this request")                        \
-	X(SAME_THREAD, 95, "received and sent by this thread")                                   \
+	X(SAME_THREAD, 98, "received and sent by this thread")                                   \
 	X(WAKER_TASK, 95, "the waker is a task in process context")                              \
 	X(WAKER_IRQ, 75, "woken from an interrupt: what it was for is known by class only")      \
 	X(WAKER_NONE, 60, "no wake was seen for this wait")                                      \
 	X(WAKER_UNTRACED, 75, "the waker is outside the traced processes")                       \
-	X(HOLDER_CUT, 95, "holder known by the wake that released the lock")                     \
+	X(HOLDER_CUT, 98, "holder known by the wake that released the lock")                     \
 	X(HOLDER_OWNER, 98, "holder confirmed by the lock's owner word")                         \
 	X(HOLDER_CONFLICT, 0, "owner word and releasing wake name different tasks")              \
 	X(HANDOFF_LOCK, 75, "the lock was passed to this waiter, which did not run yet")         \
-	X(INFERRED, 60, "work handed over: inferred from who woke whom")                         \
-	X(QUEUE_INFERRED, 60, "no hand-over seen: it lay queued until its thread was free")      \
+	X(INFERRED, 93, "work handed over: inferred from who woke whom")                         \
+	X(QUEUE_INFERRED, 98, "no hand-over seen: it lay queued until its thread was free")      \
 	X(SLICES, 75, "a wait that timed out and began anew, until this one ended it")           \
 	X(OCCUPANT, 95, "the task that held the CPU longest meanwhile")                          \
 	X(OCCUPANT_PART, 75, "several had the CPU meanwhile: the longest of those known")        \
 	X(MIGRATED, 75, "moved to another CPU while queued")                                     \
 	X(CLASS_GUESSED, 75, "class from the syscall alone")                                     \
-	X(VOTES2, 95, "upstream linked by its send and by its reply")                            \
+	X(VOTES2, 98, "upstream linked by its send and by its reply")                            \
 	X(VOTES1, 0, "upstream linked one way only")                                             \
 	X(LOOPBACK, 95, "sender known by the mirror connection")                                 \
 	X(LOST, 0, "events of this task were lost here")                                         \
@@ -92,10 +92,11 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(GO_RUNTIME, 95, "ended by the network poller or a timer of the Go runtime")            \
 	X(GO_HANDLER, 95, "the life of a handler's goroutine")                                   \
 	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted") \
+	X(NAGLE, 75, "about 40 ms: maybe a small write, held back until one is acknowledged")    \
 	X(SUSPENDED, 75, "the machine slept meanwhile: its clock stood still")                   \
 	X(HERD, 75, "woken with others for nothing and waited again, until this wake")           \
-	X(QUEUE_UNFED, 60, "no hand-over seen, nor who gives its thread work: it lay queued")    \
-	X(TOGETHER, 50, "maybe worked on together with the one that was over right before it")   \
+	X(QUEUE_UNFED, 89, "no hand-over seen, nor who gives its thread work: it lay queued")    \
+	X(TOGETHER, 43, "maybe worked on together with the one that was over right before it")   \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")     \
 	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")        \
 	X(BY_PROXY, 75,                                                                          \

@@ -21,65 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MIB (1ul << 20)
-
-struct ctx {
-	const char *file;
-	volatile bool go, stop;
-	unsigned long victim_ns;
-	pthread_mutex_t *lock; /* in shared memory */
-	char *map;
-	size_t map_len;
-	int fds[2];
-};
-
-static void die(const char *what)
-{
-	fprintf(stderr, "cases: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static unsigned long now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (unsigned long)t.tv_sec * 1000000000ul + (unsigned long)t.tv_nsec;
-}
-
-static void nap(unsigned int us)
-{
-	const struct timespec t = { us / 1000000, us % 1000000 * 1000l };
-	nanosleep(&t, NULL);
-}
-
-static void burn(unsigned int us)
-{
-	unsigned long end = now() + us * 1000ul;
-	while (now() < end)
-		;
-}
-
-static void on_one_cpu(void)
-{
-	cpu_set_t set, old;
-	sched_getaffinity(0, sizeof(old), &old);
-	CPU_ZERO(&set);
-	for (int i = CPU_SETSIZE - 1; i >= 0; i--)
-		if (CPU_ISSET(i, &old)) {
-			CPU_SET(i, &set);
-			break;
-		}
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("affinity");
-}
-
-/* The victim's operation: what is between is counted. */
-#define VICTIM(c, op)                          \
-	do {                                   \
-		unsigned long at_ = now();     \
-		op;                            \
-		(c)->victim_ns += now() - at_; \
-	} while (0)
+#include "cases.h"
+#include "cases_more.h"
 
 /* ---- locks ---- */
 
@@ -421,6 +364,20 @@ static const struct {
 	  .jobs = { { "victim", locks_file } },
 	  .child = "file-holder",
 	  .child_fn = file_holder },
+	{ .name = "malloc",
+	  .jobs = { { "victim", allocates },
+		    { "allocator", allocates },
+		    { "allocator", allocates },
+		    { "allocator", allocates } } },
+	{ .name = "journal",
+	  .jobs = { { "victim", logs }, { "syncer", syncs }, { "syncer", syncs } } },
+	{ .name = "pipe", .jobs = { { "victim", reads_fd }, { "writer", writes_fd } } },
+	{ .name = "unix", .jobs = { { "victim", reads_fd }, { "writer", writes_fd } } },
+	{ .name = "messages",
+	  .jobs = { { "victim", takes_messages }, { "sender", puts_messages } } },
+	{ .name = "signal",
+	  .jobs = { { "victim", waits_for_signal }, { "sender", sends_signals } } },
+	{ .name = "nagle", .jobs = { { "victim", writes_twice }, { "server", answers_two } } },
 	{ .name = "child", .jobs = { { "victim", waits_for_child } } },
 	{ .name = "quota", .jobs = { { "victim", works } } },
 	{ .name = "stopped", .jobs = { { "victim", works } } },
@@ -475,6 +432,7 @@ int main(int argc, char **argv)
 	pid_t child = cases[at].child ? in_child(cases[at].child, cases[at].child_fn, c) : 0;
 	pthread_t threads[4];
 	size_t cnt = 0;
+	prepare(c, argv[1]);
 	printf("%d %d\n", getpid(), child);
 	fflush(stdout);
 	(void)getchar();

@@ -41,11 +41,20 @@ def leaves(req):
 class Truth:
     def __init__(self, log, analysis):
         self.log = log
-        self.key_by_id = {r["id"]: key_of(r) for r in analysis["requests"]}
+        self.by_port = defaultdict(list)
+        for port, ordinal in sorted(log):
+            self.by_port[port].append(ordinal)
+        self.key_by_id = {r["id"]: self.key_of(r) for r in analysis["requests"]}
         self.work = defaultdict(list)
         for key, rows in log.items():
             for tid, _, taken, done in rows:
                 self.work[tid].append((taken, done, key))
+
+    def key_of(self, req):
+        """By time: on a connection older than the trace ordinals begin anew."""
+        port, ordinal = key_of(req)
+        return next(((port, o) for o in self.by_port[port]
+                     if req["start_ns"] <= self.log[port, o][0][1] <= req["end_ns"]), (port, -ordinal))
 
     def worked(self, tid, key, lo, hi):
         """ns of [lo, hi) in which that thread worked on that request."""
@@ -73,7 +82,7 @@ def judged(analysis, log):
     not know."""
     truth = Truth(log, analysis)
     for req in analysis["requests"]:
-        key = key_of(req)
+        key = truth.key_by_id[req["id"]]
         if key not in log:
             continue
         for p in leaves(req):

@@ -427,3 +427,50 @@ Test(hard, who_waits_elsewhere_for_other_work_is_none_of_a_join)
 	cr_expect_eq(saved(p), 97);
 	trace_done(&t);
 }
+
+/* ---- a CPU that was not its ---------------------------------------------------------------- */
+
+Test(hard, time_on_a_cpu_that_was_not_its)
+{
+	struct trace t = running(1);
+
+	trace_irq_wait(&t, T0, NR_POLL, 0, 1, CC_CTX_IDLE, 0);
+	trace_irq_wait(&t, T0, NR_POLL, 1001, 1002, CC_CTX_IDLE, 0);
+	/* 1000 on the CPU by the clock, 700 by the scheduler's book: a host had it, or interrupts
+	 */
+	trace_extra(
+		&t, T0,
+		(struct cc_rec_extra){ .h = { .aux = NR_POLL, .flags = CC_EX_EXEC, .ts = AT(1002) },
+				       .ran_ns = 700 * UNIT,
+				       .fd = -1 });
+	stop(&t, 1, 1010);
+	assert_walk(&t, T0, 1, 1010,
+		    "0:cpu[1,701) 0:stolen[701,1001) 0:poll[1001,1002) 0:cpu[1002,1010)");
+}
+
+Test(hard, a_quota_is_told_apart_from_a_run_queue)
+{
+	struct trace t = running(1);
+
+	trace_episode_cpu(&t, T0, 10, 60, 0);
+	trace_extra(
+		&t, T0,
+		(struct cc_rec_extra){
+			.h = { .aux = (uint16_t)NR_NONE, .flags = CC_EX_THROTTLED, .ts = AT(60) },
+			.throttled_ns = 45 * UNIT,
+			.fd = -1 });
+	stop(&t, 1, 70);
+	assert_walk(&t, T0, 0, 70, "0:cpu[0,10) 0:throttle[10,55) 0:runq[55,60) 0:cpu[60,70)");
+}
+
+Test(hard, what_lay_in_the_socket_before_it_was_accepted_and_after)
+{
+	struct trace t = running(1);
+	struct cc_rec_req r = trace_req(R, 0, 8, T0, 12, T0);
+
+	r.accepted = AT(5);
+	trace_irq_wait(&t, T0, NR_EPOLL_WAIT, -10, 5, CC_CTX_IDLE, 0);
+	trace_put_req(&t, r);
+	stop(&t, 1, 20);
+	assert_path(&t, R, "0:acceptq[0,5) 0:sockq[5,8) 0:cpu[8,12)");
+}
