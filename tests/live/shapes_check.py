@@ -53,8 +53,10 @@ class Truth:
     def key_of(self, req):
         """By time: on a connection older than the trace ordinals begin anew."""
         port, ordinal = key_of(req)
+        if "ordinal_ge" not in req["flags"]:
+            return port, ordinal
         return next(((port, o) for o in self.by_port[port]
-                     if req["start_ns"] <= self.log[port, o][0][1] <= req["end_ns"]), (port, -ordinal))
+                     if req["start_ns"] <= self.log[port, o][-1][3] <= req["end_ns"]), (port, -ordinal))
 
     def worked(self, tid, key, lo, hi):
         """ns of [lo, hi) in which that thread worked on that request."""
