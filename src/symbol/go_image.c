@@ -161,6 +161,8 @@ static int scan_segment(const struct go_image *img, const struct elf_seg *s, uin
 			if (fn(ctx, at + i * sizeof(*buf), buf + i))
 				return 1;
 		}
+		if (end - at <= CHUNK * sizeof(*buf))
+			return 0; /* the next one may lie beyond the last address */
 		at += CHUNK * sizeof(*buf);
 	}
 	return 0;
