@@ -148,7 +148,8 @@ static int scan_segment(const struct go_image *img, const struct elf_seg *s, uin
 		 end = s->vaddr + len;
 
 	*budget -= len;
-
+	if (at < s->vaddr) /* it lies at the last address */
+		return 0;
 	while (at < end) {
 		uint64_t want = CC_MIN(end - at, (CHUNK + GO_LOOK) * sizeof(*buf));
 		ssize_t n = go_image_read(img, at, buf, want);
