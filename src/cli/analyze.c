@@ -8,7 +8,7 @@
 #include "report.h"
 
 #define TOP_DEFAULT 20   /* requests in a report */
-#define PIECES_MOST 4096 /* of a request, unless only it is asked for */
+#define PIECES_MOST 65536 /* of a request, unless only it is asked for */
 
 int cmd_analyze(int argc, char **argv)
 {

@@ -169,17 +169,20 @@ static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
 	return s;
 }
 
-/* The deepest level with which a path has no more than @max pieces: each level partitions what it
- * explains, so what is shown adds up whichever is the last one. -1: not even depth 0 fits. */
-static int level_that_fits(const struct cc_piece *path, uint32_t cnt, uint32_t max)
+/* The deepest level with which a path has no more than @wanted pieces: each level partitions what
+ * it explains, so what is shown adds up whichever is the last one. Depth 0 is shown whenever there
+ * is room for it, for @most; -1: there is not. */
+static int level_that_fits(const struct cc_piece *path, uint32_t cnt, uint32_t wanted,
+			   uint32_t most)
 {
-	uint32_t at[CC_LEAF_DEPTH] = { 0 }, sum = 0;
+	uint32_t at[CC_LEAF_DEPTH] = { 0 }, sum = 0, max = CC_MIN(wanted, most);
 	int level = 0;
 
-	if (cnt <= max)
-		return UINT16_MAX;
 	for (uint32_t i = 0; i < cnt; i++)
 		at[CC_MIN(path[i].depth, CC_LEAF_DEPTH - 1u)]++;
+	max = CC_MAX(max, CC_MIN(at[0], most));
+	if (cnt <= max)
+		return UINT16_MAX;
 	while (sum + at[level] <= max) /* not all of them fit, so that this ends */
 		sum += at[level++];
 	return level - 1;
@@ -200,11 +203,9 @@ static int add_pieces(struct snap_build *b, const struct cc_request *r, const st
 {
 	uint32_t max = b->q->max_pieces ? b->q->max_pieces : SNAP_PIECES;
 	uint32_t left = max > b->pieces.cnt ? max - b->pieces.cnt : 0;
-	int level;
+	uint32_t wanted = b->q->max_of_request ? b->q->max_of_request : left;
+	int level = level_that_fits(path, r->path_cnt, wanted, left);
 
-	if (b->q->max_of_request)
-		left = CC_MIN(left, b->q->max_of_request);
-	level = level_that_fits(path, r->path_cnt, left);
 	row->first_piece = b->pieces.cnt;
 	if (vec_reserve(&b->labels.mem, &b->pieces,
 			b->pieces.cnt + (size_t)CC_MIN(left, r->path_cnt)))
@@ -215,7 +216,7 @@ static int add_pieces(struct snap_build *b, const struct cc_request *r, const st
 		if (path[i].depth > level)
 			continue;
 		*p = show_piece(&b->labels, &path[i]);
-		if (path[i].depth == level && r->path_cnt > left)
+		if (path[i].depth == level)
 			p->p.flags &= (uint16_t)~CC_PC_NESTED;
 		b->pieces.cnt++;
 	}

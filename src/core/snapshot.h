@@ -45,7 +45,7 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 	bool all_in_flight;  /* rows of all requests in flight, not only of those beyond the p99 */
 	int32_t tz_off_s;    /* the user's zone: local time - UTC, for at= in the filter */
 	uint32_t max_pieces; /* of all rows together; 0: 65536 */
-	uint32_t max_of_request; /* of each row; 0: as many as there are */
+	uint32_t max_of_request; /* of each row, but depth 0 always; 0: as many as there are */
 	bool by_port;            /* ports[] too: one slow request of each is among the rows */
 	bool lines;              /* lines[] and states[] too, of the time of the rows */
 };

@@ -270,6 +270,9 @@ Test(snapshot, deepest_pieces_are_left_out_first)
 	cr_expect_eq(cut->root.cls, r->root.cls);
 	snapshot_free(s);
 	s = look(e, &(struct cc_query){ .only = slow, .max_of_request = top - 1 });
+	cr_expect_eq(s->requests[0].piece_cnt, top, "depth 0 is shown all the same");
+	snapshot_free(s);
+	s = look(e, &(struct cc_query){ .only = slow, .max_pieces = top - 1 });
 	cr_expect_eq(s->requests[0].piece_cnt, 0);
 	cr_expect_eq(s->requests[0].pieces_left_out, r->piece_cnt);
 	snapshot_free(s);
