@@ -34,6 +34,11 @@ static cc_ns cut_before(const struct split *x, cc_ns at)
 	return cut;
 }
 
+static bool is_call(const struct up_op *op)
+{
+	return op->op == CC_OP_SEND || op->op == CC_OP_CONNECT;
+}
+
 /* The upstream that has been called for the request and has not answered right before @at; 0. */
 static uint64_t upstream_pending(const struct split *x, cc_ns at)
 {
@@ -43,12 +48,43 @@ static uint64_t upstream_pending(const struct split *x, cc_ns at)
 		const struct up_op *op = &r->ups.p[i];
 		bool answered = false;
 
-		if (op->op != CC_OP_SEND && op->op != CC_OP_CONNECT)
+		if (!is_call(op))
 			continue;
 		for (uint32_t j = i + 1; j < r->ups.cnt && r->ups.p[j].t < at; j++)
-			answered |= r->ups.p[j].cookie == op->cookie &&
-				    r->ups.p[j].op != CC_OP_SEND && r->ups.p[j].op != CC_OP_CONNECT;
+			answered |= r->ups.p[j].cookie == op->cookie && !is_call(&r->ups.p[j]);
 		if (!answered && requests_link_agreed(&x->w->e->reqs, r->pub.id, op->cookie))
+			return op->cookie;
+	}
+	return 0;
+}
+
+/* The first operation on socket @cookie in [i, hi) of the request's upstream ones; NULL. */
+static const struct up_op *up_op_of(const struct req *r, uint64_t cookie, uint32_t i, uint32_t hi)
+{
+	for (; i < hi; i++)
+		if (r->ups.p[i].cookie == cookie)
+			return &r->ups.p[i];
+	return NULL;
+}
+
+/* The upstream whose answer had begun before @at and went on after it; 0. */
+static uint64_t upstream_goes_on(const struct split *x, cc_ns at)
+{
+	const struct req *r = x->r;
+	uint32_t next = vec_lower_bound(&r->ups, t, at);
+	uint64_t looked_at = 0;
+
+	for (uint32_t i = next; i-- > 0;) {
+		const struct up_op *op = &r->ups.p[i], *more;
+
+		if (op->cookie == looked_at)
+			continue;
+		looked_at = op->cookie;
+		if (is_call(op) || up_op_of(r, op->cookie, i + 1, next))
+			continue;
+		more = up_op_of(r, op->cookie, next, r->ups.cnt);
+		if (more && (more->op == CC_OP_RECV || more->op == CC_OP_EOF) &&
+		    requests_link_agreed(&x->w->e->reqs, r->pub.id, op->cookie))
 			return op->cookie;
 	}
 	return 0;
@@ -186,6 +222,8 @@ static void first_reason(const struct split *x, cc_ns a, cc_ns b, struct cc_reqi
 		emit_upstream(x, a, b, upstream);
 	else if (send_blocked(x, b))
 		emit(x, a, b, WAIT_NET_SEND, CC_ENDED_NONE, ev, none);
+	else if ((upstream = upstream_goes_on(x, b)) != 0)
+		emit_upstream(x, a, b, upstream);
 	else if (body_missing(x, b))
 		emit(x, a, b, WAIT_NET_RECV, CC_ENDED_NONE, ev, none);
 	else if (not_accepted(x, b))

@@ -207,8 +207,12 @@ def loops(w):
                     q = rest[0]
                     w.mark(p, q)
                     if what == "up":
-                        x.reply(p, q)
+                        more = x.reply(p, q)
                         yield w.work(6)
+                        if more:
+                            net.send(p, q, last=False)
+                            yield w.step()
+                            continue
                 yield from answer(p, loop, q, what)
 
     def answer(p, loop, q, what):

@@ -133,6 +133,7 @@ class Request:
         self.recv_tid, self.send_tid = rec["recv_tid"], rec["send_tid"]
         self.accepted = rec["accepted"]
         self.upstream = []  # [send, recv) of linked calls
+        self.going_on = []  # [recv, recv) of their answers in parts
         self.eagain = []    # [EAGAIN, next send)
         self.ops = []       # (time, tid)
         self.recvs = []     # of these, that received
@@ -256,12 +257,12 @@ class Oracle:
         for q in self.requests.values():
             self.add_op(q.recv_tid, q.first_recv, q.id)
             self.add_op(q.send_tid, q.sent, q.id)
-        pending = {}
+        pending, begun = {}, {}
         for r in sorted((r for r in self.records if r["k"] == "SOCKOP"), key=lambda r: r["ts"]):
             up = r["flags"] & 1
             if up:
                 if r["flags"] & 2:
-                    self.upstream_op(r, pending)
+                    self.upstream_op(r, pending, begun)
             elif r["aux"] in (1, 2) and (r["cookie"], r["ordinal"]) in self.requests:
                 self.add_op(r["tid"], r["ts"], (r["cookie"], r["ordinal"]))
                 if r["aux"] == 1:
@@ -288,17 +289,23 @@ class Oracle:
             self.task(tid).touches.append((ts, rid))
             self.requests[rid].ops.append((ts, tid))
 
-    def upstream_op(self, r, pending):
+    def upstream_op(self, r, pending, begun):
         rid = (r["link_cookie"], r["link_ordinal"])
         self.task(r["tid"]).touches.append((r["ts"], rid))
         if rid not in self.requests:
             return
+        call = (r["cookie"], rid)
         if r["aux"] in (2, 3):
-            if (r["cookie"], rid) not in pending:
-                pending[(r["cookie"], rid)] = [r["ts"], INF]
-                self.requests[rid].upstream.append(pending[(r["cookie"], rid)])
-        elif r["aux"] == 1 and (r["cookie"], rid) in pending:
-            pending.pop((r["cookie"], rid))[1] = r["ts"]
+            begun.pop(call, None)
+            if call not in pending:
+                pending[call] = [r["ts"], INF]
+                self.requests[rid].upstream.append(pending[call])
+        elif r["aux"] == 1:
+            if call in pending:
+                pending.pop(call)[1] = r["ts"]
+            if call in begun:
+                self.requests[rid].going_on.append((begun[call], r["ts"]))
+            begun[call] = r["ts"]
 
     def load_wakes(self):
         """(tgid, futex) -> [(time, waker, wakee)] of wakes by tasks: the releases."""
@@ -590,18 +597,20 @@ class Oracle:
 
     def end_of_herd(self, task, w):
         """Woken with others for nothing and waiting for the same again: the wait whose end counts."""
-        eps = []
+        eps, unseen = [], set()
         for s in task.spans:
             if s.ep and (not eps or eps[-1] is not s.ep):
                 eps.append(s.ep)
+            elif s.ep and s.kind == "lost":
+                unseen.add(id(eps[-1]))  # it ran within: what follows is another wait
         blocked = {id(s.ep) for s in task.waits()}
         for e, after in zip(eps, eps[1:]):
             others = [x for x in self.futex_wakes.get((task.tgid, e.key), [])
                       if x[1] == e.by_task() and x[2] != task.tid and abs(x[0] - e.wake) <= 100_000]
             if e is not w:
                 continue
-            if not (e.by_task() and others and id(after) in blocked and after.by_task() and
-                    after.nr == e.nr and after.key | 7 == e.key | 7):
+            if not (e.by_task() and others and id(e) not in unseen and id(after) in blocked and
+                    after.by_task() and after.nr == e.nr and after.key | 7 == e.key | 7):
                 break
             w = after
         return w
@@ -730,7 +739,7 @@ class Oracle:
         cuts = {lo, hi}
         marks = [x for x, _ in task.touches] + self.idle_starts(task)
         marks += [x for s in task.spans for x in (s.start, s.end)]
-        marks += [x for p in q.upstream + q.eagain for x in p]
+        marks += [x for p in q.upstream + q.going_on + q.eagain for x in p]
         marks += [q.last_recv, q.accepted, q.first_recv]
         cuts.update(x for x in marks if lo < x < hi)
         out, walked = [], None  # [walked, a) is the walk's, in one piece
@@ -765,6 +774,8 @@ class Oracle:
             return Node(a, b, tid, "upstream")
         if any(x <= a < y for x, y in q.eagain):
             return Node(a, b, tid, "net_send")
+        if any(x <= a < y for x, y in q.going_on):
+            return Node(a, b, tid, "upstream")
         if q.first_recv <= a < q.last_recv:
             return Node(a, b, tid, "net_recv")
         if a < q.accepted:

@@ -538,21 +538,29 @@ class Loop:
 
 
 class Upstream:
-    """A server elsewhere: answers after a while."""
+    """A server elsewhere: answers after a while, in one part or several."""
 
     def __init__(self, net, loop):
         net.w.cookie += 1
         self.cookie, self.net, self.loop = net.w.cookie, net, loop
+        self.parts = net.w.rnd.choice((1, 1, 2, 3))
 
     def call(self, p, q):
-        w = self.net.w
         q.upstream.append(self)
-        self.net.op(OP_SEND, w.now, p.tid, q, self.cookie, SO_UPSTREAM | SO_LINKED)
-        w.after(w.rnd.randint(5, 80), self.loop.post, ("up", self, q))
+        self.net.op(OP_SEND, self.net.w.now, p.tid, q, self.cookie, SO_UPSTREAM | SO_LINKED)
+        self.later(q)
+
+    def later(self, q):
+        self.net.w.after(self.net.w.rnd.randint(5, 80), self.loop.post, ("up", self, q))
 
     def reply(self, p, q):
+        """The parts that are still to come."""
+        self.parts -= 1
+        if self.parts:
+            self.later(q)
         self.net.op(OP_RECV, self.net.w.now, p.tid, q, self.cookie,
                     SO_UPSTREAM | SO_LINKED | SO_VOTE2)
+        return self.parts
 
 
 # ---- the stream -----------------------------------------------------------------------------
