@@ -7,7 +7,7 @@
 #include "offline.h"
 #include "report.h"
 
-#define TOP_DEFAULT 20   /* requests in a report */
+#define TOP_DEFAULT 20    /* requests in a report */
 #define PIECES_MOST 65536 /* of a request, unless only it is asked for */
 
 int cmd_analyze(int argc, char **argv)
