@@ -67,7 +67,8 @@ static const struct up_op *up_op_of(const struct req *r, uint64_t cookie, uint32
 	return NULL;
 }
 
-/* The upstream whose answer had begun before @at and went on after it; 0. */
+/* The upstream of whose answer a part was read before @at, with more to come after it; 0. What has
+ * come and lies unread is no wait for the upstream. */
 static uint64_t upstream_goes_on(const struct split *x, cc_ns at)
 {
 	const struct req *r = x->r;
@@ -80,10 +81,10 @@ static uint64_t upstream_goes_on(const struct split *x, cc_ns at)
 		if (op->cookie == looked_at)
 			continue;
 		looked_at = op->cookie;
-		if (is_call(op) || up_op_of(r, op->cookie, i + 1, next))
+		if (op->op != CC_OP_RECV || up_op_of(r, op->cookie, i + 1, next))
 			continue;
 		more = up_op_of(r, op->cookie, next, r->ups.cnt);
-		if (more && (more->op == CC_OP_RECV || more->op == CC_OP_EOF) &&
+		if (more && !is_call(more) && more->op != CC_OP_CLOSE &&
 		    requests_link_agreed(&x->w->e->reqs, r->pub.id, op->cookie))
 			return op->cookie;
 	}

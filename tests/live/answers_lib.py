@@ -138,13 +138,19 @@ def _upstream_conn(c):
         data += part
         while b"\r\n\r\n" in data:
             head, data = data.split(b"\r\n\r\n", 1)
-            time.sleep(float(head.split(b" ", 2)[1].rsplit(b"/", 1)[1]) / 1000)
-            c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+            path = head.split(b" ", 2)[1]
+            answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"l", b"o"
+            if b"/parts/" not in path:
+                answer = (b"".join(answer),)
+            for piece in answer:
+                time.sleep(float(path.rsplit(b"/", 1)[1]) / 1000 / len(answer))
+                c.sendall(piece)
     c.close()
 
 
 def upstream(port):
-    """A server that sleeps as many ms as the last part of the path says."""
+    """A server that sleeps as many ms as the last part of the path says; with /parts/ before it, a
+    third of it before each of three parts of its answer."""
     ls = socket.create_server(("127.0.0.1", port), backlog=64)
     while True:
         c, _ = ls.accept()
