@@ -2,18 +2,21 @@
 /* What is told like a request and is none. By sizes and times only: no payload is ever seen. */
 #include "request.h"
 
-#define FAREWELL_BYTES 64u /* QUIT, Terminate, a TLS alert, GOAWAY */
-#define EXIT_BYTES 8u      /* a process may also die of a request: what is too small for one */
+#define FAREWELL_BYTES 64u     /* QUIT, Terminate, a TLS alert, GOAWAY */
+#define EXIT_BYTES 8u          /* a process may also die of a request: what is too small for one */
+#define EXIT_NS CC_MS(1000ull) /* how long a process may take to end */
 #define FAREWELL_NS CC_MS(50ull) /* a client that gave up on an answer waited longer for it */
 
 bool request_is_farewell(const struct cc_rec_req *q)
 {
 	uint16_t end = q->h.aux;
-	bool ended = end == CC_END_FIN || end == CC_END_EOF || end == CC_END_RST ||
-		     (end == CC_END_EXIT && q->bytes_in <= EXIT_BYTES);
+	cc_ns took = q->h.ts - q->first_recv;
+	bool ended = end == CC_END_EXIT ? q->bytes_in <= EXIT_BYTES && took < EXIT_NS
+					: took < FAREWELL_NS;
 
+	ended &= end == CC_END_FIN || end == CC_END_EOF || end == CC_END_RST || end == CC_END_EXIT;
 	return ended && q->ordinal > 1 && q->first_recv && !q->last_send && q->recv_cnt == 1 &&
-	       q->bytes_in <= FAREWELL_BYTES && q->h.ts < q->first_recv + FAREWELL_NS;
+	       q->bytes_in <= FAREWELL_BYTES;
 }
 
 const char *request_label(const struct cc_rec_req *q)
