@@ -176,7 +176,7 @@ Test(mixed, a_farewell_is_small_late_unanswered_and_the_end)
 	cr_assert_eq(unanswered(2, 5, CC_MS(1), CC_END_EXIT), CC_RQ_FAREWELL);
 	cr_assert_eq(unanswered(2, 5, CC_MS(900), CC_END_EXIT), CC_RQ_FAREWELL);
 	cr_assert_eq(unanswered(2, 5, CC_MS(5000), CC_END_EXIT), 0); /* it hung, and was killed */
-	cr_assert_eq(unanswered(2, 40, CC_MS(1), CC_END_EXIT), 0); /* it may have died of it */
+	cr_assert_eq(unanswered(2, 40, CC_MS(1), CC_END_EXIT), 0);   /* it may have died of it */
 	cr_assert_eq(unanswered(1, 5, CC_MS(1), CC_END_FIN), 0); /* the first asks for something */
 	cr_assert_eq(unanswered(2, 400, CC_MS(1), CC_END_FIN), 0); /* so large a thing does */
 	cr_assert_eq(unanswered(2, 5, CC_MS(200), CC_END_FIN), 0); /* it was waited for */
