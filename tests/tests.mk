@@ -82,8 +82,8 @@ calibration: all $(O)/tests/live/shapes $(O)/tests/live/lockstorm
 	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/calibration
 
 # with sanitizers: what our own code goes through; fewer schedules, and of the live tests those
-# that judge what is told, not how fast; stall.test is about the heap that their allocator replaces. An O given on the command line gets a folder beside it.
-ASAN_SCRIPTS := $(filter-out tests/oracle/truth.test tests/tui/stall.test,$(filter tests/oracle/% tests/tui/% tests/cli/%,$(TEST_SCRIPTS))) \
+# that judge what is told, not how fast; stall.test and forms.test (saving in a forked process) are about the heap that their allocator replaces. An O given on the command line gets a folder beside it.
+ASAN_SCRIPTS := $(filter-out tests/oracle/truth.test tests/tui/stall.test tests/tui/forms.test,$(filter tests/oracle/% tests/tui/% tests/cli/%,$(TEST_SCRIPTS))) \
 	tests/live/answers_replay.test
 SAN_MAKE = $(MAKE) --no-print-directory VARIANT=$(1) $(if $(filter command line,$(origin O)),O=$(O)-$(1))
 check-asan:
