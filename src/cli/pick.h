@@ -12,7 +12,8 @@
  * line written. */
 CC_NODISCARD enum cli_exit pick_target(struct cli_opts *o, const struct config *cfg);
 
-/* Where the targets of @s listen: ":8080, :8443"; "" when that is not known. For tui_opts.ports. */
+/* Where the targets of @s listen: ":8080, :8443"; "" when that is not known. Reads /proc: some
+ * milliseconds. For session_opts.ports. */
 void pick_ports(const struct snapshot *s, char *buf, size_t cap);
 
 #endif

@@ -41,6 +41,21 @@ static cc_ns lag(const struct session *s)
 	return live && s->tick_gap_ns > 2 * asked + CC_S(1) ? s->tick_gap_ns - asked : 0;
 }
 
+#define PORTS_EVERY CC_S(10) /* servers start late */
+
+/* It takes some milliseconds, and is of use only where there is no request to show. */
+static void note_ports(struct session *s, struct snapshot *snap)
+{
+	cc_ns now = wall_ns();
+	if (!s->ports || snap->total_cnt)
+		return;
+	if (!s->asked_ns || now > s->asked_ns + PORTS_EVERY) {
+		s->ports(snap, s->listens, sizeof(s->listens));
+		s->asked_ns = now;
+	}
+	memcpy(snap->runtime.listens, s->listens, sizeof(s->listens));
+}
+
 static int publish(struct session *s)
 {
 	struct snapshot *snap;
@@ -74,6 +89,7 @@ static int publish(struct session *s)
 	snap->runtime.slowed_ns = slowed(s);
 	snap->runtime.lag_ns = lag(s);
 	snap->runtime.built_ns = s->published_ns;
+	note_ports(s, snap);
 	snapshot_free(mailbox_put(&s->snaps, snap));
 	session_signal(s->event_fd);
 	return 0;
@@ -393,6 +409,7 @@ int session_start(const struct session_opts *o, struct session **ret)
 	s->replay_path = o->replay_path;
 	s->again = o->again;
 	s->again_ctx = o->again_ctx;
+	s->ports = o->ports;
 	s->query.window_ns = o->window_ns;
 	int err = open_fds(s);
 	if (!err && o->filter) {

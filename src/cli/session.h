@@ -14,6 +14,9 @@ struct session_opts {
 	const char *replay_path;     /* NULL: live */
 	cc_ns window_ns;
 	const char *filter; /* NULL: none; parses */
+	/* Where the targets of a snapshot listen, for runtime.listens: asked now and then while no
+	 * request came. On the collector's thread. NULL: not asked. */
+	void (*ports)(const struct snapshot *s, char *buf, size_t cap);
 	/* Opens the target again after it has exited; 0, -ESRCH: not yet, or -errno. On the
 	 * collector's thread. NULL: cannot be asked for. */
 	int (*again)(void *ctx, struct collect_opts *ret);

@@ -44,9 +44,12 @@ struct session {
 	cc_ns next_step;            /* replay: wall time of the next TICK */
 	int (*again)(void *ctx, struct collect_opts *ret);
 	void *again_ctx;
-	char gone[128]; /* who exited, and when */
-	bool waiting;   /* for the target to run again */
-	bool ended;     /* no more records will come */
+	void (*ports)(const struct snapshot *s, char *buf, size_t cap);
+	char listens[64]; /* what it told last */
+	cc_ns asked_ns;   /* when, by the wall */
+	char gone[128];   /* who exited, and when */
+	bool waiting;     /* for the target to run again */
+	bool ended;       /* no more records will come */
 	bool target_gone;
 	cc_ns look_ns;      /* live: the past that is shown, or is being gone to; 0: none */
 	bool looking;       /* not there yet */

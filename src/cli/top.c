@@ -180,6 +180,7 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 				   .replay_path = o->replay,
 				   .window_ns = o->window,
 				   .filter = o->filter,
+				   .ports = o->replay ? NULL : pick_ports,
 				   .again = o->replay ? NULL : again_open,
 				   .again_ctx = &again };
 	const struct trace_info *file = o->replay ? trace_source_info(co->source) : NULL;
@@ -200,7 +201,6 @@ static enum cli_exit ui_run(const struct cli_opts *o, const struct config *cfg,
 				     .filter = o->filter,
 				     .first_ns = first_ns,
 				     .last_ns = last_ns,
-				     .ports = o->replay ? NULL : pick_ports,
 				     .max_frames = o->iterations };
 	ui_urgent();
 	int ui = o->script ? tui_script(&to, o->script, &why) : tui_run(&to);

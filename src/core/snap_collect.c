@@ -59,6 +59,8 @@ static bool subject_text(void *ctx, const struct cc_request *r, enum filter_key 
 		return len > 0;
 	case FK_UPSTREAM:
 		return fmt_addr(buf, cap, &r->rec.up_peer) > 0;
+	case FK_LABEL:
+		return fmt_text(buf, cap, "%s", request_label(&r->rec)) > 0;
 	case FK_STATE:
 		return fmt_text(buf, cap, "%s", states[r->state]) > 0;
 	default:

@@ -271,7 +271,8 @@ struct snapshot {
 		struct snap_probe probe[SNAP_PROBES];
 		bool live; /* not of a file: only then JSON tells what tracing costs */
 		bool paused, ended, target_gone;
-		cc_str status; /* "pid 4242 exited 12:06:02" or "" */
+		char listens[64]; /* where the targets do, while no request came: ":8080, :8443" */
+		cc_str status;    /* "pid 4242 exited 12:06:02" or "" */
 	} runtime;
 };
 

@@ -217,8 +217,11 @@ int canvas_pan(struct canvas *c, int x, int y, int w, style st, const char *s, i
 
 int canvas_right(struct canvas *c, int x, int y, int w, style st, const char *s)
 {
-	int full = CC_MIN(canvas_width(s), w);
-	canvas_fit(c, x + w - full, y, full, st, s);
+	int full = canvas_width(s);
+	if (full > w) /* a part of a number is another number */
+		canvas_fill(c, x, y, w, st, '#');
+	else
+		canvas_text(c, x + w - full, y, full, st, s);
 	return w;
 }
 

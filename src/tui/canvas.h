@@ -46,6 +46,7 @@ int canvas_cut(struct canvas *c, int x, int y, int w, style st, const char *s); 
 int canvas_pan(struct canvas *c, int x, int y, int w, style st, const char *s, int pan);
 /* As canvas_cut() while @pan is 0: for sentences. */
 int canvas_pan_cut(struct canvas *c, int x, int y, int w, style st, const char *s, int pan);
+/* For numbers: one that does not fit is shown as "###", never as a part of it. */
 int canvas_right(struct canvas *c, int x, int y, int w, style st, const char *s);
 int canvas_printf(struct canvas *c, int x, int y, int w, style st, const char *fmt, ...)
 	CC_PRINTF(6, 7);

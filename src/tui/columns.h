@@ -17,6 +17,7 @@
 	X(UNEXPLAINED, "unexplained") \
 	X(CONF, "conf")               \
 	X(AGE, "age")                 \
+	X(LABEL, "label")             \
 	X(CONN, "conn")
 
 #define X(id, name) COL_##id,
@@ -24,6 +25,8 @@ enum col { COLUMNS(X) COL_CNT };
 #undef X
 
 #define COLUMNS_ALL ((1u << COL_CNT) - 1)
+/* Most requests have no label: only who asks for it gives it room. */
+#define COLUMNS_DEFAULT (COLUMNS_ALL & ~(1u << COL_LABEL))
 /* A row without these says nothing: they cannot be taken away. */
 #define COLUMNS_ALWAYS (1u << COL_ID | 1u << COL_LAT | 1u << COL_DOMINANT)
 

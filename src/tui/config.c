@@ -42,7 +42,7 @@ const char *config_column_name(unsigned int col) { return col < COL_CNT ? column
 
 void config_init(struct config *ret)
 {
-	*ret = (struct config){ .columns = COLUMNS_ALL };
+	*ret = (struct config){ .columns = COLUMNS_DEFAULT };
 	keymap_init(&ret->keys);
 }
 
@@ -119,7 +119,7 @@ static int columns_read(const char *v, struct config *c, struct cc_err *err)
 			return wrong(
 				err,
 				"no column '%.*s': there are req lat cpu runq mix dominant share "
-				"woken held unexplained conf age conn",
+				"woken held unexplained conf age label conn",
 				(int)CC_MIN(w.len, 40), w.s);
 		set |= 1u << i;
 	}
@@ -131,7 +131,7 @@ static void columns_show(const struct config *c, char *buf, size_t cap)
 {
 	size_t n = 0;
 	buf[0] = '\0';
-	for (unsigned int i = 0; c->columns != COLUMNS_ALL && i < COL_CNT; i++)
+	for (unsigned int i = 0; c->columns != COLUMNS_DEFAULT && i < COL_CNT; i++)
 		if (c->columns & 1u << i)
 			n += fmt_text(buf + n, cap - n, "%s%s", n ? " " : "", column_names[i]);
 }

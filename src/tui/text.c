@@ -23,9 +23,26 @@ static struct text CC_PRINTF(1, 2) textf(const char *fmt, ...)
 struct text text_ms(cc_ns ns)
 {
 	struct text t = { 0 };
-	if (ns >= CC_S(100))
-		return textf("%.0fs", (double)ns / 1e9);
 	fmt_ms(t.s, sizeof(t.s), ns);
+	return t;
+}
+
+struct text text_ms_in(cc_ns ns, int w)
+{
+	static const struct {
+		double ns;
+		int digits;
+		char unit;
+	} units[] = {
+		{ 1e9, 1, 's' },
+		{ 1e9, 0, 's' },
+		{ 3600e9, 0, 'h' },
+		{ 24 * 3600e9, 0, 'd' },
+		{ 365 * 24 * 3600e9, 0, 'y' },
+	};
+	struct text t = text_ms(ns);
+	for (size_t i = 0; i < ARRAY_SIZE(units) && (int)strlen(t.s) > w; i++)
+		t = textf("%.*f%c", units[i].digits, (double)ns / units[i].ns, units[i].unit);
 	return t;
 }
 
@@ -42,7 +59,9 @@ struct text text_dur(cc_ns ns)
 		return textf(s < 10 ? "%.2fs" : "%.1fs", (double)ns / 1e9);
 	if (s < 3600)
 		return textf("%um%02us", (unsigned int)(s / 60), (unsigned int)(s % 60));
-	return textf("%" PRIu64 "h%02um", s / 3600, (unsigned int)(s / 60 % 60));
+	if (s < 1000 * 3600)
+		return textf("%uh%02um", (unsigned int)(s / 3600), (unsigned int)(s / 60 % 60));
+	return textf("%" PRIu64 "d", s / 86400);
 }
 
 struct text text_age(cc_ns ns)
@@ -81,9 +100,12 @@ struct text text_count(uint64_t n)
 struct text text_count_in(uint64_t n, int w)
 {
 	struct text t = text_count(n);
-	if ((int)strlen(t.s) <= w)
-		return t;
-	return n < 10000000 ? textf("%.0fk", (double)n / 1e3) : textf("%.0fM", (double)n / 1e6);
+	double v = (double)n;
+	bool fits = (int)strlen(t.s) <= w;
+	for (const char *unit = "kMGTPE"; !fits && *unit;
+	     unit++, fits = v < 10000 && (int)strlen(t.s) <= w)
+		t = textf("%.0f%c", v /= 1000, *unit);
+	return t;
 }
 
 struct text text_percent(double share)
@@ -118,7 +140,9 @@ struct text text_hms(cc_ns ns)
 
 struct text text_conf(unsigned int confidence)
 {
-	return textf("%c %u", confidence_letter(confidence), CC_MIN(confidence, 100));
+	confidence = CC_MIN(confidence, 100);
+	return textf("%c%s%u", confidence_letter(confidence), confidence < 100 ? " " : "",
+		     confidence);
 }
 
 /* Appends to a string that may be full already. */

@@ -100,9 +100,6 @@ struct tui_opts {
 	cc_ns interval_ns;           /* first refresh interval; 0: the configuration's, else 1 s */
 	const struct config *config; /* copied; NULL: as without a file */
 	const char *filter;          /* first filter; NULL: none */
-	/* Where the targets listen, ":8080, :8443", for who waits for a first request; "" or NULL:
-	 * not known. */
-	void (*ports)(const struct snapshot *s, char *buf, size_t cap);
 	unsigned int max_frames; /* quit after so many snapshots; 0: never */
 };
 

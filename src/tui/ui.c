@@ -295,15 +295,6 @@ void ui_reorder_rows(struct ui *ui)
 	keep_rows(ui, keys);
 }
 
-/* They are looked for now and then: it takes some milliseconds, and servers start late. */
-#define PORTS_FRAMES 10
-
-static void note_ports(struct ui *ui)
-{
-	if (ui->opts.ports && !ui->snap->total_cnt && ui->frame_cnt % PORTS_FRAMES == 0)
-		ui->opts.ports(ui->snap, ui->ports, sizeof(ui->ports));
-}
-
 unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)
 {
 	uint64_t keys[SCREEN_CNT];
@@ -316,7 +307,6 @@ unsigned int ui_snapshot(struct ui *ui, struct snapshot *s)
 	keep_rows(ui, keys);
 	ui->at_ns = s->now_ns;
 	ui_bar_add(ui);
-	note_ports(ui);
 	ui->frame_cnt++;
 	ui_found(ui);
 	ui_span_came(ui);

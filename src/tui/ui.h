@@ -143,7 +143,6 @@ struct ui {
 	char theme_from[256]; /* name or path of the one shown */
 	struct theme theme;
 	unsigned int frame_cnt; /* snapshots shown */
-	char ports[64];         /* where the targets listen, while no request came */
 };
 
 /* Returns 0, -ENOENT or -EBADMSG for the theme, -ENOMEM. @o is copied, its strings are borrowed. */

@@ -198,6 +198,7 @@ void draw_selected(struct canvas *c, int x, int y, uint32_t mark)
 void draw_empty(const struct ui *ui, struct canvas *c, int y)
 {
 	const struct snapshot *s = ui->snap;
+	const char *listens = s ? s->runtime.listens : "";
 	char buf[320];
 	if (!s) {
 		canvas_text(c, 2, y + 1, c->w - 3, ROLE_FG, "Waiting for the first data.");
@@ -217,8 +218,8 @@ void draw_empty(const struct ui *ui, struct canvas *c, int y)
 		snprintf(buf, sizeof(buf),
 			 "Is traffic reaching pid %u?  %s%s%sWaits (2) and Threads (3) work "
 			 "without requests.",
-			 s->target.tgid, *ui->ports ? "It listens on " : "", ui->ports,
-			 *ui->ports ? ".  " : "");
+			 s->target.tgid, *listens ? "It listens on " : "", listens,
+			 *listens ? ".  " : "");
 	else
 		snprintf(buf, sizeof(buf), "Waits (2) and Threads (3) work without requests.");
 	n += canvas_wrap(c, 2, y + 2 + n, c->w - 3, 3, ROLE_INACTIVE, buf);

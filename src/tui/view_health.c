@@ -41,6 +41,10 @@ static struct text share_text(double share)
 	return t;
 }
 
+#define VALUE_W 10
+
+static struct text count(uint64_t n) { return text_count_in(n, VALUE_W); }
+
 static void add_losses(const struct snapshot *s, struct health_line *out, int *n)
 {
 	static const struct {
@@ -60,15 +64,15 @@ static void add_losses(const struct snapshot *s, struct health_line *out, int *n
 		{ CC_CNT_RECURSION, "program runs the kernel skipped", "" },
 	};
 	const struct engine_stats *st = &s->stats;
-	add(out, n, "events lost, all", text_count(text_drops(s)), text_drops(s), "");
+	add(out, n, "events lost, all", count(text_drops(s)), text_drops(s), "");
 	add(out, n, "time lost", text_dur(st->lost_ns), st->lost_ns, "");
 	for (size_t i = 0; i < ARRAY_SIZE(drops); i++)
 		if (st->counter[drops[i].cnt])
-			add(out, n, drops[i].what, text_count(st->counter[drops[i].cnt]), true,
+			add(out, n, drops[i].what, count(st->counter[drops[i].cnt]), true,
 			    drops[i].why);
-	add(out, n, "came after their watermark", text_count(st->late), st->late, "");
-	add(out, n, "malformed records", text_count(st->malformed), st->malformed, "");
-	add(out, n, "tasks waiting for each other", text_count(st->cycles), false,
+	add(out, n, "came after their watermark", count(st->late), st->late, "");
+	add(out, n, "malformed records", count(st->malformed), st->malformed, "");
+	add(out, n, "tasks waiting for each other", count(st->cycles), false,
 	    "a bad edge: confidence 0 there");
 }
 
@@ -101,8 +105,8 @@ static void add_cost(const struct snapshot *s, struct health_line *out, int *n)
 	}
 	add(out, n, "ring fill, fullest", share_text(s->runtime.ring_fill),
 	    s->runtime.ring_fill > 0.5, "since the last refresh; full: waits are folded");
-	add(out, n, "records", text_count(st->events), false, per_second(st->events, span).s);
-	add(out, n, "times off the CPU", text_count(st->episodes), false,
+	add(out, n, "records", count(st->events), false, per_second(st->events, span).s);
+	add(out, n, "times off the CPU", count(st->episodes), false,
 	    per_second(st->episodes, span).s);
 }
 
@@ -123,7 +127,7 @@ static void add_stacks(const struct snapshot *s, struct health_line *out, int *n
 	};
 	char why[100];
 	title(out, n, "Stacks");
-	add(out, n, "waits with a user stack", text_count(st->stacks_user), false, "");
+	add(out, n, "waits with a user stack", count(st->stacks_user), false, "");
 	add(out, n, "of these complete",
 	    share_text(st->stacks_user ? (double)st->stacks_complete / (double)st->stacks_user : 0),
 	    st->stacks_complete * 100 < st->stacks_user * 95, "reach the thread's start");
@@ -140,10 +144,10 @@ static void add_stacks(const struct snapshot *s, struct health_line *out, int *n
 	snprintf(why, sizeof(why), "%.16s complete, %.16s processes known, %.16s",
 		 share_text(u->user ? (double)u->user_full / (double)u->user : 0).s,
 		 text_count(u->procs).s, text_bytes(u->bytes).s);
-	add(out, n, "stacks unwound", text_count(u->user), false, why);
+	add(out, n, "stacks unwound", count(u->user), false, why);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].cnt)
-			add(out, n, rows[i].what, text_count(rows[i].cnt), false, rows[i].why);
+			add(out, n, rows[i].what, count(rows[i].cnt), false, rows[i].why);
 	if (u->kernel_hidden)
 		add(out, n, "kernel names", (struct text){ "hidden" }, true,
 		    "needs CAP_SYSLOG, or kernel.kptr_restrict=0");
@@ -183,11 +187,11 @@ static int lines(const struct snapshot *s, struct health_line out[HEALTH_MAX])
 	add_cost(s, out, &n);
 	title(out, &n, "Losses");
 	add_losses(s, out, &n);
-	add(out, &n, "short waits summed", text_count(st->short_cnt), false, "below --min-block");
-	add(out, &n, "forgotten for age or memory", text_count(st->evicted), false,
+	add(out, &n, "short waits summed", count(st->short_cnt), false, "below --min-block");
+	add(out, &n, "forgotten for age or memory", count(st->evicted), false,
 	    "waits and requests");
 	if (st->paths_left_out)
-		add(out, &n, "requests without a path", text_count(st->paths_left_out), false,
+		add(out, &n, "requests without a path", count(st->paths_left_out), false,
 		    "counted; paths: the slowest, and a sample");
 	add_stacks(s, out, &n);
 	title(out, &n, "How it is traced");
@@ -221,7 +225,8 @@ static void draw_line(struct canvas *c, const struct health_line *line, int y, i
 		return;
 	}
 	canvas_cut(c, 3, y, CC_MIN(what_w, value_x - 4), ROLE_FG, line->what);
-	canvas_right(c, value_x, y, 10, line->bad ? ROLE_ERR : ROLE_FG | CELL_BOLD, line->value.s);
+	canvas_right(c, value_x, y, VALUE_W, line->bad ? ROLE_ERR : ROLE_FG | CELL_BOLD,
+		     line->value.s);
 	canvas_pan_cut(c, value_x + 12, y, c->w - value_x - 13, ROLE_INACTIVE, line->why, pan);
 }
 

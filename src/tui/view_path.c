@@ -100,7 +100,7 @@ static void draw_piece(struct canvas *c, const struct path_view *v, const struct
 		 wait_class_name(pc->cls));
 	canvas_fit(c, p->cls_x, y, p->cls_w, style_wait(pc->cls), cls);
 	cc_ns ns = pc->end > pc->start ? pc->end - pc->start : 0;
-	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_FG | CELL_BOLD, text_ms(ns).s);
+	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_FG | CELL_BOLD, text_ms_in(ns, p->dur_w).s);
 	canvas_fit(c, p->task_x, y, p->task_w, ROLE_FG, snap_task_text(v->s, &sp->task).s);
 	text_note(v->s, sp, note, sizeof(note));
 	draw_note(c, p, y, pan, note);
@@ -137,7 +137,8 @@ static void draw_folded(struct canvas *c, const struct path_view *v, const struc
 	snprintf(cls, sizeof(cls), "%*s%s%u short", CC_MAX(indent - 1, 0), "", indent ? "└" : "",
 		 row->tops);
 	canvas_fit(c, p->cls_x, y, p->cls_w, ROLE_INACTIVE, cls);
-	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_FG | CELL_BOLD, text_ms(row->ns).s);
+	canvas_right(c, p->dur_x, y, p->dur_w, ROLE_FG | CELL_BOLD,
+		     text_ms_in(row->ns, p->dur_w).s);
 	folded_note(v, row, note, sizeof(note));
 	draw_note(c, p, y, pan, note);
 }
@@ -201,11 +202,21 @@ void draw_path_sum(struct canvas *c, const struct snapshot *s, const struct snap
 /* ---- the screen ---- */
 
 #define DETAIL_LINES 5
+#define SENTENCE_LINES 3 /* that most have; a longer one takes from the rows */
+
+static int sentence_lines(const struct ui *ui)
+{
+	const struct snapshot *s;
+	const struct snap_request *r = ui_request(ui, &s);
+	return r ? canvas_lines(snapshot_str(s, r->verdict), ui->w - 2) : 0;
+}
 
 /* Lines for rows, with their titles, on a screen of this height. */
 static int path_room(const struct ui *ui)
 {
 	int below = ui->h < 16 ? 2 : ui->no_preview || ui->h < 22 ? 5 : 6 + DETAIL_LINES;
+	if (ui->h >= 16)
+		below += CC_MAX(sentence_lines(ui) - SENTENCE_LINES, 0);
 	return CC_MAX(ui->h - 1 - (ui->h >= 16) - 2 - below, 3);
 }
 
@@ -308,8 +319,7 @@ static void path_draw(const struct ui *ui, struct canvas *c, const struct layout
 		draw_zoomed(c, &v, y++);
 	else
 		draw_path_sum(c, v.s, r, y++);
-	y += canvas_wrap(c, 1, y, c->w - 2, CC_MIN(3, end - y), ROLE_TITLE,
-			 snapshot_str(v.s, r->verdict));
+	y += canvas_wrap(c, 1, y, c->w - 2, end - y, ROLE_TITLE, snapshot_str(v.s, r->verdict));
 	struct path_row row;
 	if (ui->no_preview || end - y <= 4 || !path_row_at(&v, ui->pos[SCREEN_PATH].row, &row))
 		return;

@@ -34,15 +34,13 @@ static struct port_cols place(int w)
 	return p;
 }
 
-#define SENTENCE_LINES 4
-
 /* Its figures and its whole sentence. */
 int port_height(const struct ui *ui, int row)
 {
 	const struct snapshot *s;
 	const struct snap_request *r = ui_row(ui, row, &s);
 	int n = r ? canvas_lines(snapshot_str(s, r->verdict), ui->w - 7) : 1;
-	return 1 + CC_MAX(1, CC_MIN(n, SENTENCE_LINES));
+	return 1 + CC_MAX(1, n);
 }
 
 int ports_body(const struct ui *ui, const struct layout *l)

@@ -23,9 +23,10 @@ static const struct col_spec specs[COL_CNT] = {
 	[COL_SHARE] = { "%", 3, 3, 8, true, -1 },
 	[COL_WOKEN] = { "WOKEN BY", 11, 18, 3, false, -1 },
 	[COL_HELD] = { "HELD BY", 11, 18, 2, false, -1 },
-	[COL_UNEXPLAINED] = { "?%", 3, 3, 7, true, SORT_UNEXPLAINED },
-	[COL_CONF] = { "CONF", 4, 5, 0, false, SORT_CONFIDENCE },
+	[COL_UNEXPLAINED] = { "?%", 4, 4, 7, true, SORT_UNEXPLAINED },
+	[COL_CONF] = { "CONF", 4, 4, 0, false, SORT_CONFIDENCE },
 	[COL_AGE] = { "AGE", 4, 4, 1, true, SORT_AGE },
+	[COL_LABEL] = { "LABEL", 11, 11, 7, false, -1 },
 	[COL_CONN] = { "CONN", 15, 24, 6, false, -1 },
 };
 
@@ -38,7 +39,7 @@ struct cols {
 
 /* From this width on the dominant wait has room for two classes and a name; others go for it. */
 #define WIDE 110
-#define DOMINANT_WIDE 24
+#define DOMINANT_WIDE 23
 #define MIX_WIDE 10
 
 static void place_columns(uint32_t wanted, int width, struct cols *ret)
@@ -85,12 +86,15 @@ static void draw_titles(const struct ui *ui, struct canvas *c, const struct cols
 			continue;
 		bool sorted = specs[i].sort == (int)ui->want.sort;
 		const char *arrow = !sorted ? "" : ui->want.ascending ? "▴" : "▾";
-		snprintf(title, sizeof(title), "%s%s", specs[i].title, arrow);
+		/* "CPU%" is as wide as its column: the arrow stands for the %, then */
+		size_t len = strlen(specs[i].title);
+		bool full = sorted && specs[i].right && (int)len == cols->w[i];
+		snprintf(title, sizeof(title), "%.*s%s", (int)(len - full), specs[i].title, arrow);
 		style st = sorted ? ROLE_HI : ROLE_TITLE;
 		if (specs[i].right)
 			canvas_right(c, cols->x[i], y, cols->w[i], st, title);
-		else
-			canvas_text(c, cols->x[i], y, cols->w[i], st, title);
+		else /* "CONF": it may take the blank after it */
+			canvas_text(c, cols->x[i], y, cols->w[i] + 1, st, title);
 	}
 	if (cols->w[COL_MIX] >= 14)
 		canvas_right(c, cols->x[COL_MIX] + 4, y, cols->w[COL_MIX] - 4, ROLE_INACTIVE,
@@ -137,7 +141,7 @@ static void draw_cells(struct canvas *c, const struct snapshot *s, const struct 
 	canvas_fit(AT(COL_ID), ROLE_FG, snapshot_str(s, r->id_text));
 	int mark_x = cols->x[COL_LAT] + cols->w[COL_LAT] - 1;
 	canvas_right(c, cols->x[COL_LAT], y, cols->w[COL_LAT] - 1, ROLE_FG | CELL_BOLD,
-		     text_ms(r->latency_ns).s);
+		     text_ms_in(r->latency_ns, cols->w[COL_LAT] - 1).s);
 	/* one glyph after the number: still running, or touched by a loss */
 	if (r->state == CC_RQS_IN_FLIGHT)
 		canvas_text(c, mark_x, y, 1, ROLE_WARN, c->ascii ? "+" : "…");
@@ -156,6 +160,7 @@ static void draw_cells(struct canvas *c, const struct snapshot *s, const struct 
 			     text_percent((double)r->unexplained_ns / lat).s);
 		canvas_text(AT(COL_CONF), style_conf(r->confidence), text_conf(r->confidence).s);
 	}
+	canvas_text(AT(COL_LABEL), ROLE_INACTIVE, request_label(&r->rec));
 	canvas_pan(AT(COL_WOKEN), ROLE_FG, snapshot_str(s, r->waker_text), cols->pan);
 	canvas_pan(AT(COL_HELD), ROLE_FG, snapshot_str(s, r->holder_text), cols->pan);
 	cc_ns age = s->now_ns > r->end ? s->now_ns - r->end : 0;
@@ -272,7 +277,8 @@ static bool requests_match(const struct ui *ui, int row, const char *needle)
 	for (size_t i = 0; i < ARRAY_SIZE(in); i++)
 		if (text_has(snapshot_str(s, in[i]), needle))
 			return true;
-	return text_has(wait_class_name(r->dominant.cls), needle) ||
+	return text_has(request_label(&r->rec), needle) ||
+	       text_has(wait_class_name(r->dominant.cls), needle) ||
 	       text_has(wait_class_name(r->root.cls), needle);
 }
 

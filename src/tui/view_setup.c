@@ -25,6 +25,7 @@ static const char *column_help(int col)
 		[COL_HELD] = "who had what was waited for",
 		[COL_UNEXPLAINED] = "share that is not explained",
 		[COL_CONF] = "confidence",
+		[COL_LABEL] = "if no plain request: stream, set-up",
 		[COL_AGE] = "how long ago it ended",
 		[COL_CONN] = "peer",
 	};

@@ -55,10 +55,12 @@ static void draw_strip(struct canvas *c, const struct snap_thread *t, int x, int
 
 static void draw_id(struct canvas *c, int y, style st, const struct snap_task *t)
 {
+	char id[32];
 	if (t->goid)
-		canvas_printf(c, 3, y, 8, st, "g%-6llu", (unsigned long long)t->goid);
+		snprintf(id, sizeof(id), "g%llu", (unsigned long long)t->goid);
 	else
-		canvas_printf(c, 3, y, 8, st, "%-7u", t->tid);
+		snprintf(id, sizeof(id), "%u", t->tid);
+	canvas_fit(c, 3, y, NAME_X - 4, st, id);
 }
 
 static void draw_thread(struct canvas *c, const struct snapshot *s, const struct snap_thread *t,

@@ -43,6 +43,7 @@ static bool shop_text(void *ctx, const struct cc_request *r, enum filter_key key
 		[FK_WAKER] = "worker/4249",
 		[FK_COMM] = "nginx: worker",
 		[FK_STATE] = "done",
+		[FK_LABEL] = "busy period",
 	};
 	(void)ctx;
 	(void)r;
@@ -139,6 +140,9 @@ ParameterizedTestParameters(filter, match)
 		{ "id=4246", true },
 		{ "id!=7f3a9c#3", false },
 		{ "state=done", true },
+		{ "label=\"busy period\"", true },
+		{ "label~busy", true },
+		{ "label=stream", false },
 		{ "up~10", false },
 		{ "unexplained>2ms", true },
 		{ "unexplained>3ms", false },

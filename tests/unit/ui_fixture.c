@@ -433,6 +433,7 @@ static void add_stats(struct build *b, unsigned int how)
 	s->runtime.ring_fill = 0.02;
 	s->runtime.live = !(how & SNAP_ENDED);
 	s->runtime.newest_ns = s->now_ns;
+	strcpy(s->runtime.listens, ":8080, :8443");
 	if (how & SNAP_LAG) {
 		s->runtime.lag_ns = CC_MS(2400);
 		s->runtime.slowed_ns = CC_S(4);

@@ -37,11 +37,6 @@ static int saved(void *ctx, char *msg, size_t cap)
 	return t->save_end;
 }
 
-static void ports(const struct snapshot *s, char *buf, size_t cap)
-{
-	snprintf(buf, cap, s->target.tgid == 4242 ? ":8080, :8443" : "");
-}
-
 static const struct tui_ops ops = {
 	.take = take, .command = command, .save = save, .saved = saved
 };
@@ -58,7 +53,6 @@ void ui_test_init(struct ui_test *t, int w, int h, bool live)
 			      .ctx = t,
 			      .event_fd = -1,
 			      .live = live,
-			      .ports = live ? ports : NULL,
 			      .replay_file = live ? NULL : "/tmp/incident.criticast" };
 	cr_assert_eq(ui_init(&t->ui, &o), 0);
 	ui_test_size(t, w, h);
