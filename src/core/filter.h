@@ -42,7 +42,7 @@ enum filter_type {
 	X(TID, "tid", FILTER_NUM, "thread that received or sent it")                     \
 	X(ID, "id", FILTER_ID, "request id: 7f3a#3, 0x7f3a")                             \
 	X(STATE, "state", FILTER_TEXT, "done, in_flight, resumed")                       \
-	X(LABEL, "label", FILTER_TEXT, "no plain request: stream, set-up, \"busy period\"") \
+	X(LABEL, "label", FILTER_TEXT, "what is no plain request: stream, set-up, push") \
 	X(UPSTREAM, "up", FILTER_TEXT, "upstream it called")                             \
 	X(UNEXPLAINED, "unexplained", FILTER_NS, "time that is not explained")
 

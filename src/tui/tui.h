@@ -100,7 +100,7 @@ struct tui_opts {
 	cc_ns interval_ns;           /* first refresh interval; 0: the configuration's, else 1 s */
 	const struct config *config; /* copied; NULL: as without a file */
 	const char *filter;          /* first filter; NULL: none */
-	unsigned int max_frames; /* quit after so many snapshots; 0: never */
+	unsigned int max_frames;     /* quit after so many snapshots; 0: never */
 };
 
 /* The signals that tui_run() waits for. Block them before making any thread, so that none of
