@@ -85,6 +85,9 @@ static __always_inline void open_details(struct cc_rec_open_task *r, struct task
 		r->fd = f.kind ? (__s32)r->args[0] : -1;
 		r->fd_kind = f.kind;
 		r->fd_id = f.id;
+		r->sock_ports = f.ports;
+		r->srtt_us = f.srtt_us;
+		r->retrans = f.retrans;
 	}
 }
 
@@ -171,6 +174,20 @@ static __noinline int open_snap(struct seq_file *seq, struct task_struct *p, __u
 	return 0;
 }
 
+/* A glibc mutex that @p sleeps on since before us: nobody looked at its owner when it went to
+ * sleep. Sleepable. */
+static __always_inline void open_owner(struct task_struct *p, struct task_state *st)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	__u32 op = (__u32)REGS_ARG1(regs) & FUTEX_CMD_MASK, w[5];
+
+	if (!(st->now & CC_EP_SEEDED) || st->nr != SYS_FUTEX || st->owner_word || !p->__state ||
+	    (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET) || (__u32)REGS_ARG2(regs) != 2)
+		return;
+	if (!bpf_copy_from_user_task(w, sizeof(w), (void *)REGS_ARG0(regs), p, 0))
+		st->owner_word = mutex_owner(w);
+}
+
 /* Finds or makes the storage of a traced task; NULL: not ours. */
 static __always_inline struct task_state *open_state(struct task_struct *p, __u32 *flags, __u64 now)
 {
@@ -207,6 +224,8 @@ static __always_inline int open_task_one(struct bpf_iter__task *ctx, bool sleepa
 	if (!st)
 		return 0;
 	task_short_flush(p, st, now);
+	if (sleepable)
+		open_owner(p, st);
 	open_fill(&r, p, st, flags, now);
 	if (sleepable && ctl->snap_left && r.out && r.state && p->mm &&
 	    now - r.out >= ctl->snap_min_ns) {

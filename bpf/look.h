@@ -16,6 +16,13 @@ __u64 owner_by_tid(__u32 tid, __u32 local); /* shared.bpf.c */
 /* ---- what is only true at the switch-out ------------------------------------------------------
  */
 
+/* @w: a glibc mutex: lock word, count, owner, nusers, kind. */
+static __always_inline __u32 mutex_owner(const __u32 w[5])
+{
+	/* kind: type 0..3, robust 0x10, PI 0x20, protect 0x40, shared 0x80, elision 0x300 */
+	return w[4] & ~0x3f3u ? 0 : w[2];
+}
+
 /*
  * The owner word of the lock behind a FUTEX_WAIT, as user space wrote it; 0: not known. Read while
  * the waiter goes to sleep; the release clears it. glibc (nptl/lowlevellock.h,
@@ -39,8 +46,7 @@ static __always_inline __u32 futex_owner(struct pt_regs *regs)
 		return val & FUTEX_TID_MASK;
 	if (val != 2 || bpf_probe_read_user(w, sizeof(w), (void *)REGS_ARG0(regs)))
 		return 0;
-	/* kind: type 0..3, robust 0x10, PI 0x20, protect 0x40, shared 0x80, elision 0x300 */
-	return w[4] & ~0x3f3u ? 0 : w[2];
+	return mutex_owner(w);
 }
 
 /* Does mmap_lock explain the wait? It has waiters, and the task, in a page fault or a call that

@@ -55,6 +55,7 @@ enum { /* req_state.conn: facts about the connection */
        RQ_C_PG = 1 << 8,      /* read by a process named postgres */
        RQ_C_CALLING = 1 << 9, /* upstream: a call was sent, its reply not read yet */
        RQ_C_FRESH = 1 << 10,  /* upstream: connected for a call that is not sent yet */
+       RQ_C_SHARED = 1 << 11, /* LATE: several targets have it */
 };
 
 enum {                        /* req_state.pend_flags */
@@ -496,6 +497,8 @@ static __always_inline void req_fill(struct req_state *s, __u16 end, struct cc_r
 	r->what = s->what;
 	if (end != CC_END_NONE && !s->last_send)
 		r->what |= CC_RQ_NO_REPLY;
+	if (s->conn & RQ_C_SHARED && s->what & CC_RQ_LATE)
+		r->what |= CC_RQ_SHARED;
 	r->arrival = s->arrival;
 	r->first_recv = s->first_recv;
 	r->last_recv = s->last_recv;
@@ -535,7 +538,7 @@ static __always_inline int req_fill_unread(const struct req_state *s, struct cc_
 		return 0;
 	r->cookie = s->cookie;
 	r->ordinal = s->ordinal + 1;
-	r->what = (s->pend_flags & RQ_P_ACCEPTQ ? CC_RQ_ACCEPTQ : 0) |
+	r->what = CC_RQ_UNREAD | (s->pend_flags & RQ_P_ACCEPTQ ? CC_RQ_ACCEPTQ : 0) |
 		  (s->pend_flags & RQ_P_LATE ? CC_RQ_LATE : 0) |
 		  (s->conn & RQ_C_LATE ? CC_RQ_ORDINAL_GE : 0) |
 		  (s->conn & RQ_C_UNIX ? CC_RQ_UNIX : 0) | (s->conn & RQ_C_UDP ? CC_RQ_UDP : 0);

@@ -84,6 +84,8 @@ static __always_inline void seed_connection(struct sock *sk, __u32 tgid)
 		sock_state_drop(sk);
 		s = sock_state_make(sk);
 	}
+	if (s && s->conn & RQ_C_LATE && s->owner != tgid)
+		s->conn |= RQ_C_SHARED;
 	if (!s || s->role != RQ_ROLE_NEW)
 		return;
 	role = sock_role(sk, 0);

@@ -288,6 +288,8 @@ enum {                         /* cc_rec_req.what. ABI: append only. */
 	       1 << 14,          /* read or sent by other than the thread told: by io_uring's for
 				  * its ring's owner, by a packet that left later. Tids are inferred */
        CC_RQ_FAREWELL = 1 << 15, /* by the engine: a few bytes that ended the connection */
+       CC_RQ_UNREAD = 1 << 16,   /* OPEN_REQ: it lies in the socket, nobody has read of it yet */
+       CC_RQ_SHARED = 1 << 17,   /* several targets had its connection at attach: tgid is one */
 };
 
 struct cc_rec_req {
@@ -378,8 +380,12 @@ struct cc_rec_open_task {
 	char comm[CC_COMM_LEN];
 	__u64 lost;    /* CC_LOST(): folded so far and not told by an EPISODE yet */
 	__u64 last_in; /* on the CPU since, when out is 0 */
+	/* absent in older files: 0. As in EXTRA, up to now */
+	__u32 sock_ports;
+	__u32 srtt_us, retrans;
+	__u32 pad;
 };
-_Static_assert(sizeof(struct cc_rec_open_task) == 200, "wire size");
+_Static_assert(sizeof(struct cc_rec_open_task) == 216, "wire size");
 
 struct cc_rec_wake {     /* an import, or a wake of a task whose EPISODE was lost */
 	struct cc_rec h; /* ts = when; flags: CC_CTX_* */

@@ -18,7 +18,7 @@ static int push_seg(struct finder *f, struct ident_seg s, cc_ns from)
 	return 0;
 }
 
-static int add_seg(struct finder *f, struct ident_seg s) { return push_seg(f, s, f->first); }
+int identity_add(struct finder *f, struct ident_seg s) { return push_seg(f, s, f->first); }
 
 /* The time of the tasks on @c up to now, and on to the one that touched the request. */
 static int follow(struct finder *f, const struct chain *c)
@@ -49,7 +49,7 @@ static int follow(struct finder *f, const struct chain *c)
 			s.kind = SEG_AMBIGUOUS;
 			s.evidence = CC_EV_BIT(EXECUTOR);
 		}
-		err = add_seg(f, s);
+		err = identity_add(f, s);
 		if (err)
 			return err;
 		f->t = CC_MIN(f->t, s.lo);
@@ -87,7 +87,7 @@ static int own_run(struct finder *f, cc_ns *ret_foreign)
 	if (f->r->pub.rec.what & CC_RQ_BY_PROXY)
 		s.evidence = CC_EV_BIT(BY_PROXY);
 	f->t = CC_MIN(f->t, s.lo);
-	return add_seg(f, s);
+	return identity_add(f, s);
 }
 
 /* The last operation on the request before @at, by any thread. */
@@ -230,6 +230,13 @@ static int queued_since(struct finder *f, cc_ns foreign)
 	int err;
 
 	holder = last_holder(f, f->t, &let_go, &touched);
+	if (!holder && late_had_it(f)) {
+		held.lo = f->first;
+		held.kind = SEG_SPLIT;
+		held.evidence = CC_EV_BIT(LATE_SENT);
+		f->t = f->first;
+		return identity_add(f, held);
+	}
 	if (!holder) {
 		if (free == f->first)
 			free = f->t; /* nothing says since when */
@@ -260,8 +267,8 @@ static int queued_since(struct finder *f, cc_ns foreign)
 	before.lo = let_go;
 	before.hi = free;
 	f->t = let_go;
-	err = add_seg(f, held);
-	return err ? err : add_seg(f, before);
+	err = identity_add(f, held);
+	return err ? err : identity_add(f, before);
 }
 
 /* One step back from f->t, before which f->cur is not known to have held the request. */
@@ -293,7 +300,7 @@ static int step_back(struct finder *f, cc_ns foreign)
 
 		if (s.evidence & CC_EV_BIT(GO_SELECT))
 			s.kind = SEG_AMBIGUOUS;
-		err = add_seg(f, s);
+		err = identity_add(f, s);
 		f->t = CC_MIN(f->t, s.lo);
 		memmove(&c.v[0], &c.v[1], --c.cnt * sizeof(c.v[0]));
 		return err ? err : follow(f, &c);
@@ -352,7 +359,7 @@ static int unanswered(struct finder *f, const struct req_op *z)
 	}
 	f->t = CC_MAX(s.lo, f->first);
 	s.lo = f->t;
-	return add_seg(f, s);
+	return identity_add(f, s);
 }
 
 static int find_back(struct finder *f)
@@ -372,7 +379,7 @@ static int find_back(struct finder *f)
 			return err;
 	}
 	rest.hi = f->t;
-	return add_seg(f, rest);
+	return identity_add(f, rest);
 }
 
 int identity_find(struct engine *e, struct req *r)
@@ -420,12 +427,17 @@ int identity_find(struct engine *e, struct req *r)
 		err = z->t < f.t ? unanswered(&f, z) : 0;
 		if (!err)
 			err = find_back(&f);
+	} else if (q->what & CC_RQ_UNREAD) {
+		arrival.hi = f.t;
+		arrival.task = late_reader(&f, &arrival.evidence);
+	} else if (late_is(q)) {
+		err = late_find(&f);
 	} else {
-		err = add_seg(&f, (struct ident_seg){ .lo = first,
-						      .hi = f.t,
-						      .task = UINT32_MAX,
-						      .kind = SEG_NO_IDENTITY,
-						      .evidence = CC_EV_BIT(NO_IDENTITY) });
+		err = identity_add(&f, (struct ident_seg){ .lo = first,
+							   .hi = f.t,
+							   .task = UINT32_MAX,
+							   .kind = SEG_NO_IDENTITY,
+							   .evidence = CC_EV_BIT(NO_IDENTITY) });
 	}
 	if (err)
 		return err;

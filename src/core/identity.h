@@ -66,6 +66,22 @@ uint64_t chain_wake_evidence(const struct episode *ep);
 /* A task between two holders that was woken for other requests too: whose work was it? */
 bool chain_executor(const struct finder *f, const struct task *t, cc_ns from, cc_ns to);
 
+/* Adds @s to the request's segments, no part of it before f->first. */
+CC_NODISCARD int identity_add(struct finder *f, struct ident_seg s);
+
+/* ---- late.c: requests that were read before tracing began ---------------------------------- */
+
+bool late_is(const struct cc_rec_req *q);
+
+/* Adds who had it and until when, or why that is not known: all of [first, t). */
+CC_NODISCARD int late_find(struct finder *f);
+
+/* f->cur, which operates on it at f->t, has done nothing else since it was first seen. */
+bool late_had_it(struct finder *f);
+
+/* Who will read one that lies unread, UINT32_MAX: not known. Adds to @evidence. */
+uint32_t late_reader(const struct finder *f, uint64_t *evidence);
+
 /* Forgets, keeps what tasks held @r, by its segments from e->segs.p[@first] on. */
 void identity_forget(struct engine *e, struct req *r);
 CC_NODISCARD int identity_keep(struct engine *e, struct req *r, uint32_t first);

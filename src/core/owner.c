@@ -26,9 +26,9 @@ static bool is_free(const struct engine *e, const struct task *t, cc_ns at)
 
 	while (i > 0 && !says_owner(e, &t->touches.p[i - 1]))
 		i--;
-	if (!i)
+	if (!i && t->late.id.kind == CC_REQID_NONE)
 		return true;
-	r = requests_find(&e->reqs, touch_id(&t->touches.p[i - 1]));
+	r = requests_find(&e->reqs, i ? touch_id(&t->touches.p[i - 1]) : t->late.id);
 	return !r || (r->told && r->pub.end <= at);
 }
 
@@ -118,8 +118,10 @@ static struct cc_reqid owner_by(struct engine *e, const struct task *t, cc_ns to
 	*ret_since = 0;
 	while (i > 0 && !says_owner(e, &t->touches.p[i - 1]))
 		i--;
-	if (!i)
-		return none;
+	if (!i) {
+		*ret_since = t->late.from;
+		return touched_to > t->late.from && idle_to <= t->late.to ? t->late.id : none;
+	}
 	s = &t->touches.p[i - 1];
 	*ret_since = s->t;
 	return owner_first_idle(e, t, s->t, idle_to) < idle_to ? none : touch_id(s);

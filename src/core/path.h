@@ -52,56 +52,67 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 /* Evidence behind a piece, each with the rate (0..100) at which such pieces are right. A piece has
  * the lowest of its evidence. id, rate, text for the Confidence screen and JSON "reasons".
  * The rates are the only numbers: they start at DESIGN's and are rewritten by calibration. */
-#define CC_EVIDENCE(X)                                                                           \
-	X(SCHED, 98, "scheduler events of this task, none lost")                                 \
-	X(SOCKET, 98, "bounded by this request's own socket operations")                         \
-	X(LINEAGE, 95, "task created by a task that served this request")                        \
-	X(SAME_THREAD, 98, "received and sent by this thread")                                   \
-	X(WAKER_TASK, 95, "the waker is a task in process context")                              \
-	X(WAKER_IRQ, 75, "woken from an interrupt: what it was for is known by class only")      \
-	X(WAKER_NONE, 60, "no wake was seen for this wait")                                      \
-	X(WAKER_UNTRACED, 75, "the waker is outside the traced processes")                       \
-	X(HOLDER_CUT, 98, "holder known by the wake that released the lock")                     \
-	X(HOLDER_OWNER, 98, "holder confirmed by the lock's owner word")                         \
-	X(HOLDER_CONFLICT, 0, "owner word and releasing wake name different tasks")              \
-	X(HANDOFF_LOCK, 75, "the lock was passed to this waiter, which did not run yet")         \
-	X(INFERRED, 93, "work handed over: inferred from who woke whom")                         \
-	X(QUEUE_INFERRED, 98, "no hand-over seen: it lay queued until its thread was free")      \
-	X(SLICES, 75, "a wait that timed out and began anew, until this one ended it")           \
-	X(OCCUPANT, 95, "the task that held the CPU longest meanwhile")                          \
-	X(OCCUPANT_PART, 75, "several had the CPU meanwhile: the longest of those known")        \
-	X(MIGRATED, 75, "moved to another CPU while queued")                                     \
-	X(CLASS_GUESSED, 75, "class from the syscall alone")                                     \
-	X(VOTES2, 98, "upstream linked by its send and by its reply")                            \
-	X(VOTES1, 0, "upstream linked one way only")                                             \
-	X(LOOPBACK, 95, "sender known by the mirror connection")                                 \
-	X(LOST, 0, "events of this task were lost here")                                         \
-	X(EXECUTOR, 0, "one waker for many requests: cannot tell whose work it was")             \
-	X(CYCLE, 0, "tasks wait for each other: one edge must be wrong")                         \
-	X(NO_DATA, 0, "no events for this task here")                                            \
-	X(NO_IDENTITY, 0, "not known which task worked for this request")                        \
-	X(OPEN, 75, "still going on, or cut by the end of the interval")                         \
-	X(SEEDED, 75, "began before tracing: start known to about 40 us")                        \
-	X(SHORT, 95, "short waits inside are summed, not shown")                                 \
-	X(STACKLESS, 98, "no stack was taken")                                                   \
-	X(GO_ITEM, 95, "this goroutine received its item, seen exactly")                         \
-	X(GO_PEEK, 75, "its item lay at the head of the channel's buffer")                       \
-	X(GO_SELECT, 0, "woken without an item: whose work that passed is not known")            \
-	X(GO_SHARED, 0, "one goroutine works for many requests at a time")                       \
-	X(GO_OFF, 0, "the goroutine was on no thread: its waits are not traced")                 \
-	X(GO_RUNTIME, 95, "ended by the network poller or a timer of the Go runtime")            \
-	X(GO_HANDLER, 95, "the life of a handler's goroutine")                                   \
-	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted") \
-	X(NAGLE, 75, "about 40 ms: maybe a small write, held back until one is acknowledged")    \
-	X(SUSPENDED, 75, "the machine slept meanwhile: its clock stood still")                   \
-	X(HERD, 75, "woken with others for nothing and waited again, until this wake")           \
-	X(QUEUE_UNFED, 89, "no hand-over seen, nor who gives its thread work: it lay queued")    \
-	X(TOGETHER, 43, "maybe worked on together with the one that was over right before it")   \
-	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")     \
-	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")        \
-	X(BY_PROXY, 75,                                                                          \
-	  "received or sent by a thread of io_uring, for this one: its ring's owner")            \
-	X(ONLY_WAY, 75, "the only way to give each of several requests its own upstream call")
+#define CC_EVIDENCE(X)                                                                            \
+	X(SCHED, 98, "scheduler events of this task, none lost")                                  \
+	X(SOCKET, 98, "bounded by this request's own socket operations")                          \
+	X(LINEAGE, 95, "task created by a task that served this request")                         \
+	X(SAME_THREAD, 98, "received and sent by this thread")                                    \
+	X(WAKER_TASK, 95, "the waker is a task in process context")                               \
+	X(WAKER_IRQ, 75, "woken from an interrupt: what it was for is known by class only")       \
+	X(WAKER_NONE, 60, "no wake was seen for this wait")                                       \
+	X(WAKER_UNTRACED, 75, "the waker is outside the traced processes")                        \
+	X(HOLDER_CUT, 98, "holder known by the wake that released the lock")                      \
+	X(HOLDER_OWNER, 98, "holder confirmed by the lock's owner word")                          \
+	X(HOLDER_CONFLICT, 0, "owner word and releasing wake name different tasks")               \
+	X(HANDOFF_LOCK, 75, "the lock was passed to this waiter, which did not run yet")          \
+	X(INFERRED, 93, "work handed over: inferred from who woke whom")                          \
+	X(QUEUE_INFERRED, 98, "no hand-over seen: it lay queued until its thread was free")       \
+	X(SLICES, 75, "a wait that timed out and began anew, until this one ended it")            \
+	X(OCCUPANT, 95, "the task that held the CPU longest meanwhile")                           \
+	X(OCCUPANT_PART, 75, "several had the CPU meanwhile: the longest of those known")         \
+	X(MIGRATED, 75, "moved to another CPU while queued")                                      \
+	X(CLASS_GUESSED, 75, "class from the syscall alone")                                      \
+	X(VOTES2, 98, "upstream linked by its send and by its reply")                             \
+	X(VOTES1, 0, "upstream linked one way only")                                              \
+	X(LOOPBACK, 95, "sender known by the mirror connection")                                  \
+	X(LOST, 0, "events of this task were lost here")                                          \
+	X(EXECUTOR, 0, "one waker for many requests: cannot tell whose work it was")              \
+	X(CYCLE, 0, "tasks wait for each other: one edge must be wrong")                          \
+	X(NO_DATA, 0, "no events for this task here")                                             \
+	X(NO_IDENTITY, 0, "not known which task worked for this request")                         \
+	X(OPEN, 75, "still going on, or cut by the end of the interval")                          \
+	X(SEEDED, 75, "began before tracing: start known to about 40 us")                         \
+	X(SHORT, 95, "short waits inside are summed, not shown")                                  \
+	X(STACKLESS, 98, "no stack was taken")                                                    \
+	X(GO_ITEM, 95, "this goroutine received its item, seen exactly")                          \
+	X(GO_PEEK, 75, "its item lay at the head of the channel's buffer")                        \
+	X(GO_SELECT, 0, "woken without an item: whose work that passed is not known")             \
+	X(GO_SHARED, 0, "one goroutine works for many requests at a time")                        \
+	X(GO_OFF, 0, "the goroutine was on no thread: its waits are not traced")                  \
+	X(GO_RUNTIME, 95, "ended by the network poller or a timer of the Go runtime")             \
+	X(GO_HANDLER, 95, "the life of a handler's goroutine")                                    \
+	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted")  \
+	X(NAGLE, 75, "about 40 ms: maybe a small write, held back until one is acknowledged")     \
+	X(SUSPENDED, 75, "the machine slept meanwhile: its clock stood still")                    \
+	X(HERD, 75, "woken with others for nothing and waited again, until this wake")            \
+	X(QUEUE_UNFED, 89, "no hand-over seen, nor who gives its thread work: it lay queued")     \
+	X(TOGETHER, 43, "maybe worked on together with the one that was over right before it")    \
+	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")      \
+	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")         \
+	X(BY_PROXY, 75,                                                                           \
+	  "received or sent by a thread of io_uring, for this one: its ring's owner")             \
+	X(ONLY_WAY, 75, "the only way to give each of several requests its own upstream call")    \
+	X(LATE_ONLY_ONE, 95,                                                                      \
+	  "was read before tracing began: no other thread of its process ran since it came")      \
+	X(LATE_SOON, 75,                                                                          \
+	  "was read before tracing began: this thread alone went to sleep right after it came")   \
+	X(LATE_SENT, 75,                                                                          \
+	  "was read before tracing began: this thread did nothing else before it answered")       \
+	X(LATE_LEFT, 43, "was read before tracing began: this thread alone was at work since")    \
+	X(LATE_MANY, 0, "was read before tracing began: which thread has which cannot be told")   \
+	X(LATE_NONE, 0, "was read before tracing began: no thread seems to have it")              \
+	X(LATE_SHARED, 0, "was read before tracing began: several processes have its connection") \
+	X(READER, 75, "lies unread: this thread reads requests there, by all that is known")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X

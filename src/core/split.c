@@ -211,7 +211,10 @@ static void first_reason(const struct split *x, cc_ns a, cc_ns b, struct cc_reqi
 	const struct cc_reqid none = { 0 };
 	uint64_t upstream;
 
-	if (tp->kind == TL_LOST)
+	if (x->ti == UINT32_MAX && x->r->pub.rec.what & CC_RQ_UNREAD)
+		emit(x, a, b, not_accepted(x, b) ? WAIT_ACCEPTQ : WAIT_SOCKQ, CC_ENDED_OPEN,
+		     CC_EV_BIT(SOCKET) | CC_EV_BIT(OPEN), none);
+	else if (tp->kind == TL_LOST)
 		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_LOST, CC_EV_BIT(LOST), none);
 	else if (tp->kind == TL_NODATA && (x->t->born == CC_NEVER || b > x->t->born))
 		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_NONE, CC_EV_BIT(NO_DATA), none);

@@ -98,6 +98,11 @@ struct mix_cell { /* what [from, to) went to, by WAIT_GROUPS */
 	cc_ns mix[9];
 };
 
+struct late_work { /* it had the request in [from, to), by elimination: see late.c */
+	struct cc_reqid id;
+	cc_ns from, to;
+};
+
 struct task {
 	/* what every episode touches, in two cache lines */
 	VEC(struct episode) eps; /* by out; they do not overlap */
@@ -119,7 +124,9 @@ struct task {
 	uint32_t go; /* index of its go_state: a goroutine, or a thread that runs them; 0: none */
 	struct open_state open;
 
-	cc_ns start; /* start time; 0: not known */
+	cc_ns start;           /* start time; 0: not known */
+	cc_ns slept_since;     /* when first seen it slept, since then; 0: it did not */
+	struct late_work late; /* kind NONE: nothing */
 	uint64_t cgroup;
 	uint32_t parent_tid;
 	uint32_t feeder; /* tid that gave it the last work before fed_to; 0: none is known */

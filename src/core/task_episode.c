@@ -274,6 +274,8 @@ int tasks_episode(struct tasks *ts, const struct cc_rec_episode *r)
 		count_lost(ts, r->lost);
 		return 0; /* after its exit it may still sleep, but for nobody */
 	}
+	if (r->h.flags & CC_EP_SEEDED && ep_blocked(&ep))
+		t->slept_since = r->out;
 	idx = (uint32_t)(t - ts->v.p);
 	at = tasks_insert(ts, idx, &ep, r->lost);
 	if (at < 0)
@@ -431,6 +433,9 @@ static int fill_open(struct tasks *ts, struct open_state *o, const struct cc_rec
 		.owner_tgid = r->owner_tgid,
 		.fd = r->fd,
 		.fd_kind = (uint8_t)CC_MIN(r->fd_kind, CC_FD_OTHER),
+		.sock_ports = r->sock_ports,
+		.srtt_us = r->srtt_us,
+		.retrans = r->retrans,
 		.flags = r->owner ? CC_EX_OWNER : 0,
 		.told = true,
 		.futex = r->args[0] != 0 && r->uaddr != 0,
@@ -449,6 +454,8 @@ int tasks_open(struct tasks *ts, const struct cc_rec_open_task *r)
 	t = task_of_open(ts, r);
 	if (!t)
 		return -ENOMEM;
+	if (!t->timeline && r->out && kind_of(r->state, 0) < EP_RUNNABLE)
+		t->slept_since = r->out;
 	t->timeline = true;
 	t->flags |= r->h.flags & (CC_TF_TRACED | CC_TF_KTHREAD | CC_TF_FOLLOWED);
 	t->start = t->start ? t->start : r->start;

@@ -12,7 +12,8 @@
 static const char *const flag_names[] = { "resumed",    "stream",     "no_reply", "unsolicited",
 					  "acceptq",    "late",       "setup",    "busy",
 					  "splice_in",  "ordinal_ge", "udp",      "unix",
-					  "concurrent", "retold",     "by_proxy", "farewell" };
+					  "concurrent", "retold",     "by_proxy", "farewell",
+					  "unread",     "shared" };
 
 static void put_str(struct json *j, const char *key, const struct snapshot *s, cc_str str)
 {

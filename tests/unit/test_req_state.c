@@ -274,6 +274,24 @@ Test(req_state, spliced_unsolicited_and_late)
 	free(c);
 }
 
+Test(req_state, unread_and_shared_are_told)
+{
+	struct conn *c = conn_new(RQ_C_TCP | RQ_C_LATE | RQ_C_SHARED);
+	struct cc_rec_req r = { 0 };
+
+	conn_answer(c, 1, 9); /* to before our time: who read that? */
+	conn_data(c, 20);
+	cr_assert(req_fill_unread(&c->s, &r));
+	cr_expect_eq(r.what, CC_RQ_UNREAD | CC_RQ_ORDINAL_GE);
+	conn_ask(c, 1, 3);
+	conn_answer(c, 1, 3);
+	conn_ask(c, 1, 3);
+	cr_assert_eq(c->told_cnt, 2);
+	cr_expect_eq(c->told[0].what, CC_RQ_LATE | CC_RQ_ORDINAL_GE | CC_RQ_SHARED);
+	cr_expect_eq(c->told[1].what, CC_RQ_ORDINAL_GE, "what was seen is known");
+	free(c);
+}
+
 Test(req_state, stale_arrival_is_not_believed)
 {
 	struct conn *c = conn_new(RQ_C_UNIX);
