@@ -283,7 +283,7 @@ Test(req_state, unread_and_shared_are_told)
 	conn_data(c, 20);
 	cr_assert(req_fill_unread(&c->s, &r));
 	cr_expect_eq(r.what, CC_RQ_UNREAD | CC_RQ_ORDINAL_GE);
-	conn_ask(c, 1, 3);
+	conn_recv(c, 20, 1);
 	conn_answer(c, 1, 3);
 	conn_ask(c, 1, 3);
 	cr_assert_eq(c->told_cnt, 2);
