@@ -2,6 +2,7 @@
 #include "load.h"
 #include "go.h"
 #include "pidns.h"
+#include "refused.h"
 #include "rules.h"
 #include "sample.h"
 #include "targets.h"
@@ -117,14 +118,16 @@ static void set_config(struct loader *l, const struct btf *kernel)
 	load_functions((uint64_t *)c->fn);
 }
 
-/* Switches off what this kernel or tier has no use for. */
-static void choose_programs(struct loader *l, const struct btf *kernel)
+/* What tracing can do without. */
+struct optional {
+	struct bpf_program *prog;
+	const char *tracepoint;
+};
+#define OPTIONALS 10
+
+static void optional_programs(const struct criticast *s, struct optional ret[OPTIONALS])
 {
-	struct criticast *s = l->skel;
-	struct {
-		struct bpf_program *prog;
-		const char *tracepoint;
-	} optional[] = {
+	const struct optional v[OPTIONALS] = {
 		{ s->progs.hrtimer_expire_entry, "hrtimer_expire_entry" },
 		{ s->progs.hrtimer_expire_exit, "hrtimer_expire_exit" },
 		{ s->progs.timer_expire_entry, "timer_expire_entry" },
@@ -136,9 +139,33 @@ static void choose_programs(struct loader *l, const struct btf *kernel)
 		{ s->progs.task_rename, "task_rename" },
 		{ s->progs.vm_unmapped_area, "vm_unmapped_area" },
 	};
-	for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
-		if (!load_has_tracepoint(kernel, optional[i].tracepoint))
-			bpf_program__set_autoload(optional[i].prog, false);
+	memcpy(ret, v, sizeof(v));
+}
+
+/* The kernel refused @prog: can it be left out from now on? */
+static bool leave_out(struct loader *l, const char *prog)
+{
+	struct optional v[OPTIONALS];
+	optional_programs(l->skel, v);
+	for (size_t i = 0; i < OPTIONALS; i++)
+		if (!strcmp(bpf_program__name(v[i].prog), prog)) {
+			l->left_out |= 1u << i;
+			if (!l->left_out_name[0])
+				snprintf(l->left_out_name, sizeof(l->left_out_name), "%s", prog);
+			return true;
+		}
+	return false;
+}
+
+/* Switches off what this kernel or tier has no use for. */
+static void choose_programs(struct loader *l, const struct btf *kernel)
+{
+	struct criticast *s = l->skel;
+	struct optional v[OPTIONALS];
+	optional_programs(s, v);
+	for (size_t i = 0; i < OPTIONALS; i++)
+		if (l->left_out >> i & 1 || !load_has_tracepoint(kernel, v[i].tracepoint))
+			bpf_program__set_autoload(v[i].prog, false);
 	bool keeps = l->stack_tier == LOADER_STACK_WAKING || l->stack_tier == LOADER_STACK_EAGER;
 	bpf_map__set_autocreate(s->maps.snaps, keeps);
 	if (l->stack_tier != LOADER_STACK_LATE)
@@ -152,6 +179,10 @@ struct attempt {
 	uint32_t rules; /* RULES_* */
 };
 
+/* The same attempt with less would not help; -EAGAIN: but without what was refused. */
+static bool is_final(int ret) { return !ret || ret == -EPERM || ret == -ENOMEM || ret == -EAGAIN; }
+
+/* -EAGAIN: the kernel refuses a program that tracing can do without, which l has noted. */
 static int try_load(struct loader *l, const struct btf *kernel, const struct attempt *a,
 		    struct cc_err *err)
 {
@@ -174,10 +205,15 @@ static int try_load(struct loader *l, const struct btf *kernel, const struct att
 		ret = sock_prepare(l, err);
 	((struct cc_bpf_config *)&l->skel->rodata->cfg)->req_tier =
 		l->req_tier == LOADER_REQ_NONE ? CC_BPF_REQ_NONE : l->req_tier;
+	const char *refused = NULL;
 	if (!ret)
-		ret = criticast__load(l->skel);
+		ret = refused_load(l->skel->skeleton, &refused);
+	if (!ret)
+		ret = sock_attach(l, &refused);
 	if (!ret)
 		return 0;
+	if (refused && (leave_out(l, refused) || sock_refused(l, refused, ret, err)))
+		ret = -EAGAIN;
 	sock_done(l);
 	go_done(l);
 	criticast__destroy(l->skel);
@@ -204,8 +240,8 @@ static int load_tier(struct loader *l, const struct btf *kernel, bool go, struct
 		for (int sleepable = 1; sleepable >= 0; sleepable--) {
 			const struct attempt a = { go, sleepable, rules };
 			int ret = try_load(l, kernel, &a, err);
-			if (!ret || ret == -EPERM || ret == -ENOMEM)
-				return ret; /* nothing else would help */
+			if (is_final(ret))
+				return ret;
 			if (!sleepable && rules == RULES_OFF)
 				return ret;
 		}
@@ -221,7 +257,7 @@ static int load_tiers(struct loader *l, const struct btf *kernel, bool go, struc
 	bool automatic = l->o.stack_tier == LOADER_STACK_AUTO;
 	size_t cnt = automatic ? ARRAY_SIZE(order) : 1;
 	int ret = -EOPNOTSUPP;
-	for (size_t i = 0; i < cnt && ret && ret != -EPERM && ret != -ENOMEM; i++) {
+	for (size_t i = 0; i < cnt && !is_final(ret); i++) {
 		l->stack_tier = automatic ? order[i] : l->o.stack_tier;
 		if (tier_possible(l->stack_tier, kernel))
 			ret = load_tier(l, kernel, go, err);
@@ -233,8 +269,7 @@ static int load_tiers(struct loader *l, const struct btf *kernel, bool go, struc
 static int load_best(struct loader *l, const struct btf *kernel, struct cc_err *err)
 {
 	int ret = load_tiers(l, kernel, true, err);
-	if (!ret || ret == -EPERM || ret == -ENOMEM || !l->o.go.find ||
-	    l->o.go.tier == LOADER_GO_OFF)
+	if (is_final(ret) || !l->o.go.find || l->o.go.tier == LOADER_GO_OFF)
 		return ret;
 	l->go_err = ret;
 	return load_tiers(l, kernel, false, err);
@@ -330,7 +365,7 @@ static int attach_all(struct loader *l, struct cc_err *err)
 		loader_err(err, "cannot attach to %s: %s; see `criticast env`",
 			   bpf_program__section_name(all[i].prog), strerror(-ret));
 	}
-	return ret ? ret : sock_attach(l, err);
+	return ret ? ret : sock_start(l);
 }
 
 int load_programs(struct loader *l, const struct loader_opts *asked, struct cc_err *err)
@@ -343,7 +378,10 @@ int load_programs(struct loader *l, const struct loader_opts *asked, struct cc_e
 				"CONFIG_DEBUG_INFO_BTF=y");
 		return -EOPNOTSUPP;
 	}
-	int ret = load_best(l, kernel, err);
+	int ret;
+	do
+		ret = load_best(l, kernel, err);
+	while (ret == -EAGAIN);
 	btf__free(kernel);
 	if (ret)
 		return explain(l, ret, err);

@@ -127,6 +127,8 @@ struct loader_prog_stats {
 struct loader_stats {
 	enum loader_stack_tier stack_tier; /* the one in use */
 	enum loader_req_tier req_tier;
+	const char *req_why;  /* why it is not the best one; "": it is; borrowed from the source */
+	const char *left_out; /* a program that the kernel refused and that is done without; "" */
 	uint64_t ring_bytes, ring_fill, ring_fill_max; /* events ring; max over the drains so far */
 	uint64_t control_bytes, control_fill;
 	uint64_t counters[32]; /* by CC_CNT_*, summed over CPUs */

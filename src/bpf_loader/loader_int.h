@@ -3,8 +3,9 @@
  * loader_int: what the files of this folder share, and the hooks by which the socket side
  * (sock_*.c) hangs into the life of a loader:
  *
- *	open skeleton -> set rodata -> sock_prepare -> load -> attach scheduler -> sock_attach
- *	  -> sock_seed, task seeding -> drain ... sock_refresh at each interval ... -> sock_stop
+ *	open skeleton -> set rodata -> sock_prepare -> load -> sock_attach (refused: sock_refused,
+ *	  anew) -> attach scheduler -> sock_start -> sock_seed, task seeding -> drain ...
+ *sock_refresh at each interval ... -> sock_stop
  *	  -> sock_done
  *
  * Records that a hook gives through @fn come with the caller's @ctx, in the order given; a negative
@@ -61,9 +62,13 @@ struct loader {
 	uint32_t cgroup_cnt;
 	enum loader_stack_tier stack_tier;
 	enum loader_req_tier req_tier;
-	uint32_t rule_cache; /* RULES_*, as it was loaded */
-	bool iter_sleepable; /* the task iterator can read user stacks */
-	int stats_fd;        /* BPF_ENABLE_STATS; -1: off */
+	uint32_t left_out;      /* optional programs that this kernel refuses, by bit ... */
+	char left_out_name[64]; /* ... the first of them; "" */
+	uint32_t req_refused;   /* 1 << tier: this kernel does not take its programs ... */
+	char req_why[128];      /* ... because; the first refusal counts. "" */
+	uint32_t rule_cache;    /* RULES_*, as it was loaded */
+	bool iter_sleepable;    /* the task iterator can read user stacks */
+	int stats_fd;           /* BPF_ENABLE_STATS; -1: off */
 	cc_ns next_tick, last_drain;
 	cc_ns full_at; /* start of the last drain that left nothing behind: the watermark's base */
 	cc_ns losses_seen;        /* when the losses were last read */
@@ -98,8 +103,17 @@ CC_NODISCARD int sock_find_ports(const uint32_t *ports, uint32_t port_cnt, struc
  * that this kernel does not take (bpf_program__set_autoload), allocate l->sock. 0 or -errno. */
 int sock_prepare(struct loader *l, struct cc_err *err);
 
-/* Loaded: attach the socket programs; links are l->sock's own or the skeleton's. */
-int sock_attach(struct loader *l, struct cc_err *err);
+/* The kernel refused @prog with @res. True: it is of the tier chosen, and there is another choice:
+ * load anew. False: it is none of the socket programs, or that tier was asked for (@err says so).
+ */
+bool sock_refused(struct loader *l, const char *prog, int res, struct cc_err *err);
+
+/* Loaded: attaches the socket programs, which do nothing before sock_start(). *ret_refused: the one
+ * that failed. */
+int sock_attach(struct loader *l, const char **ret_refused);
+
+/* The scheduler's programs are attached: from now on sockets are told. */
+int sock_start(struct loader *l);
 
 /* Attached: find sockets of the targets that were there before (iter/task_file). Also called when
  * targets were added later. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which of the socket programs this kernel takes: the best tier, or the one asked for. */
+#include "refused.h"
 #include "sock.h"
 
 #include <errno.h>
@@ -96,7 +97,8 @@ static const struct sock_tier *choose(const struct loader *l, const struct sock_
 
 	sock_common(l, common);
 	for (size_t i = 0; i < TIERS && !best; i++) {
-		bool itself = l->o.req_tier == LOADER_REQ_AUTO && t[i].tier != LOADER_REQ_SEQ_FN;
+		bool itself = l->o.req_tier == LOADER_REQ_AUTO && t[i].tier != LOADER_REQ_SEQ_FN &&
+			      !(l->req_refused >> t[i].tier & 1);
 
 		if (!itself && l->o.req_tier != t[i].tier)
 			continue;
@@ -126,6 +128,45 @@ static void switch_off(const struct loader *l, const struct sock_tier t[TIERS],
 		bpf_program__set_autoload(common[p].prog, false);
 	bpf_map__set_autocreate(l->skel->maps.socks, false);
 	bpf_map__set_autocreate(l->skel->maps.sock_tasks, false);
+}
+
+static bool is_one_of(const struct sock_prog *p, size_t cnt, const char *name)
+{
+	for (size_t i = 0; i < cnt && p[i].prog; i++)
+		if (!strcmp(bpf_program__name(p[i].prog), name))
+			return true;
+	return false;
+}
+
+bool sock_refused(struct loader *l, const char *prog, int res, struct cc_err *err)
+{
+	struct sock_prog common[2];
+	struct sock_tier t[TIERS];
+	uint32_t gone = 0;
+
+	sock_tiers(l, t);
+	sock_common(l, common);
+	if (l->req_tier == LOADER_REQ_NONE)
+		return false;
+	for (size_t i = 0; i < TIERS; i++)
+		if (t[i].tier == l->req_tier && is_one_of(t[i].progs, SOCK_PROGS_MAX, prog))
+			gone = 1u << t[i].tier;
+	if (is_one_of(common, ARRAY_SIZE(common), prog))
+		gone = UINT32_MAX;
+	if (!gone)
+		return false;
+	if (l->o.req_tier != LOADER_REQ_AUTO) {
+		loader_err(err,
+			   "requests: this kernel refuses %s (%s); --req-tier auto takes what it "
+			   "has",
+			   prog, strerror(-res));
+		return false;
+	}
+	l->req_refused |= gone;
+	if (!l->req_why[0])
+		snprintf(l->req_why, sizeof(l->req_why), "this kernel refuses %s: %s", prog,
+			 strerror(-res));
+	return true;
 }
 
 int sock_prepare(struct loader *l, struct cc_err *err)
@@ -160,34 +201,41 @@ int sock_prepare(struct loader *l, struct cc_err *err)
 	return l->sock ? 0 : -ENOMEM;
 }
 
-static int attach_one(struct loader *l, struct bpf_program *prog, struct cc_err *err)
+static int attach_one(struct loader *l, struct bpf_program *prog, const char **ret_refused)
 {
-	struct bpf_link *link = bpf_program__attach(prog);
-	int res = link ? 0 : -errno;
+	struct bpf_link *link = refused_attach(prog);
 
-	if (res)
-		loader_err(err, "%s: %s; see `criticast env`", bpf_program__name(prog),
-			   strerror(-res));
-	else
-		l->sock->links[l->sock->link_cnt++] = link;
-	return res;
+	if (!link) {
+		*ret_refused = bpf_program__name(prog);
+		return -errno;
+	}
+	l->sock->links[l->sock->link_cnt++] = link;
+	return 0;
 }
 
-int sock_attach(struct loader *l, struct cc_err *err)
+int sock_attach(struct loader *l, const char **ret_refused)
 {
 	struct sock_tier t[TIERS];
+	int res = 0;
 
 	if (!l->sock)
 		return 0;
-	/* The first event of a connection decides which end it is: it must find who listens. */
-	int res = sock_walk(l, SOCK_WALK_LISTENERS, NULL, NULL);
 	sock_tiers(l, t);
 	for (size_t i = 0; i < TIERS; i++)
 		for (size_t p = 0; p < SOCK_PROGS_MAX && t[i].progs[p].prog && !res; p++)
 			if (t[i].tier == l->req_tier)
-				res = attach_one(l, t[i].progs[p].prog, err);
-	if (!res)
-		res = attach_one(l, l->skel->progs.cc_inet_sock_set_state, err);
+				res = attach_one(l, t[i].progs[p].prog, ret_refused);
+	return res ? res : attach_one(l, l->skel->progs.cc_inet_sock_set_state, ret_refused);
+}
+
+int sock_start(struct loader *l)
+{
+	int res;
+
+	if (!l->sock)
+		return 0;
+	/* The first event of a connection decides which end it is: it must find who listens. */
+	res = sock_walk(l, SOCK_WALK_LISTENERS, NULL, NULL);
 	l->skel->bss->sock_on = !res;
 	return res;
 }

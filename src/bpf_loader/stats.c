@@ -42,6 +42,8 @@ int loader_stats(struct cc_source *s, struct loader_stats *ret)
 	struct loader_stats v = {
 		.stack_tier = l->stack_tier,
 		.req_tier = l->req_tier,
+		.req_why = l->req_why,
+		.left_out = l->left_out_name,
 		.ring_fill_max = l->fill_max,
 		.records = l->records,
 	};

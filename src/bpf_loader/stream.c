@@ -121,7 +121,13 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 	if (ret >= 0)
 		ret = stream_note(tier_note(l->stack_tier), fn, ctx);
 	if (ret >= 0) {
-		snprintf(text, sizeof(text), "requests: %s", loader_req_tier_name(l->req_tier));
+		snprintf(text, sizeof(text), "requests: %s%s%s", loader_req_tier_name(l->req_tier),
+			 l->req_why[0] ? "; " : "", l->req_why);
+		ret = stream_note(text, fn, ctx);
+	}
+	if (ret >= 0 && l->left_out) {
+		snprintf(text, sizeof(text), "this kernel refuses %s: done without it",
+			 l->left_out_name);
 		ret = stream_note(text, fn, ctx);
 	}
 	if (ret >= 0 && rules_note(l))

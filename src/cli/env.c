@@ -62,8 +62,8 @@ static enum cli_exit try_to_trace(void)
 	}
 	bool unwinds = loader_rule_cache(s, &rules);
 	err = loader_stats(s, &st);
-	cc_source_free(s);
 	if (err) {
+		cc_source_free(s);
 		printf("tracing\n  no   the maps cannot be read: %s\n", strerror(-err));
 		return CLI_CANNOT_TRACE;
 	}
@@ -71,6 +71,11 @@ static enum cli_exit try_to_trace(void)
 	       "starts here", stack_tier_name(st.stack_tier),
 	       unwinds ? "unwound in the kernel" : "copied", loader_req_tier_name(st.req_tier),
 	       st.prog_cnt);
+	if (st.req_why[0])
+		printf("  but  %-26s %s\n", "requests", st.req_why);
+	if (st.left_out[0])
+		printf("  but  %-26s this kernel refuses it: done without\n", st.left_out);
+	cc_source_free(s);
 	return CLI_OK;
 }
 #endif
