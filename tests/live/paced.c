@@ -163,6 +163,7 @@ int main(int argc, char **argv)
 	}
 	sleep((unsigned int)atoi(argv[2]));
 	l.stop = true;
+	sem_post(&l.handed); /* it may have taken the last one before it could know */
 	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++)
 		pthread_join(threads[i], NULL);
 	return 0;
