@@ -28,7 +28,7 @@ bench-engine: all $(BENCH_PROGS)
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/sched_peers
 bench-ui: all
 	$(Q)CRITICAST=$(CURDIR)/$(O)/criticast bench/ui
-bench-trace: all $(O)/bench/trace
+bench-trace: all $(O)/bench/trace $(O)/bench/seek
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/trace_peers
 bench-stacks: all $(O)/bench/stacks
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/stack_peers

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect.h"
 #include "digest.h"
+#include "glance.h"
 #include "history.h"
 #include "past.h"
 #include "resolver.h"
@@ -18,6 +19,8 @@ struct collect {
 	struct engine *engine;
 	struct history *history;
 	struct past *past;     /* NULL: nobody looks back */
+	struct glance *glance; /* NULL: none was needed so far */
+	bool glancing;         /* it is what is shown */
 	int writer_err;        /* first error of the recording; it ends, the rest goes on */
 	uint64_t recorded;     /* bytes of the recording that was closed */
 	cc_ns cpu_ns, wall_ns; /* at the last snapshot, for runtime.cpu_share */
@@ -28,11 +31,15 @@ struct collect {
 
 #define FED_MAX (1u << 20) /* records that are remembered in how long they took */
 
-/* A seek feeds what can be fed in this time, so that it is quick in a recording of any kind: some
- * records cost ten times as much as others. */
-#define SEEK_NS CC_MS(40)
-#define SEEK_LEAST 50000u
-#define SEEK_MOST 300000u
+#define SEEK_RECORDS 300000u /* that a seek feeds before the place that is wanted */
+
+/* When that takes longer than a user waits gladly, a first look comes before it, from as many as
+ * can be fed in that time: some records cost ten times as much as others. */
+#define GLANCE_OVER CC_MS(50)
+#define GLANCE_NS CC_MS(10)
+#define GLANCE_LEAST 2000u
+#define GLANCE_MOST 20000u
+#define GLANCE_ROWS 100u
 
 static int engine_start(struct collect *c)
 {
@@ -74,6 +81,7 @@ void collect_free(struct collect *c)
 		return;
 	collect_opts_drop(&c->o);
 	past_free(c->past);
+	glance_free(c->glance);
 	engine_free(c->engine);
 	history_free(c->history);
 	free(c);
@@ -198,15 +206,34 @@ int collect_again(struct collect *c, const struct collect_opts *o)
 	return engine_start(c);
 }
 
-static uint64_t seek_records(const struct collect *c)
+int collect_glance(struct collect *c, cc_ns to, bool onward)
 {
+	uint64_t ahead = trace_source_ahead(c->o.source, to, SEEK_RECORDS, onward);
 	double per_ns = c->fed_ns ? (double)c->fed / (double)c->fed_ns : 0;
-	return (uint64_t)CC_MAX(CC_MIN(per_ns * (double)SEEK_NS, SEEK_MOST), SEEK_LEAST);
+	c->glancing = false;
+	/* and half a refresh more, which ends with a TICK */
+	if (!per_ns || (double)ahead < per_ns * (double)GLANCE_OVER)
+		return 0;
+	int err = c->glance ? 0 : glance_new(c->o.source, &c->o.engine, &c->glance);
+	if (!err)
+		err = glance_go(c->glance, to,
+				(uint64_t)CC_MAX(CC_MIN(per_ns * (double)GLANCE_NS, GLANCE_MOST),
+						 GLANCE_LEAST),
+				c->engine ? engine_stats(c->engine)->realtime_off_ns : 0);
+	c->glancing = !err;
+	return err == -EOPNOTSUPP ? 0 : err ? err : 1;
+}
+
+void collect_glance_over(struct collect *c)
+{
+	c->glancing = false;
+	if (c->glance)
+		glance_drop(c->glance);
 }
 
 int collect_seek(struct collect *c, cc_ns to, bool onward)
 {
-	int n = trace_source_seek(c->o.source, to, seek_records(c), onward);
+	int n = trace_source_seek(c->o.source, to, SEEK_RECORDS, onward);
 	if (n)
 		return n < 0 ? n : 0;
 	engine_free(take_ptr(c->engine));
@@ -234,7 +261,7 @@ int collect_save_history(struct collect *c, const char *path)
 
 static struct engine *shown(const struct collect *c)
 {
-	return c->past ? past_engine(c->past) : c->engine;
+	return c->glancing ? glance_engine(c->glance) : c->past ? past_engine(c->past) : c->engine;
 }
 
 const struct engine *collect_engine(const struct collect *c) { return shown(c); }
@@ -377,6 +404,8 @@ int collect_snapshot(struct collect *c, const struct cc_query *query, struct sna
 	struct snapshot *s;
 	struct cc_query q = *query;
 	q.tz_off_s = collect_zone_offset(shown(c));
+	if (c->glancing)
+		q.max_rows = GLANCE_ROWS;
 	int err = snapshot_build(shown(c), &q, &s);
 	if (err)
 		return err;

@@ -68,6 +68,11 @@ CC_NODISCARD int collect_again(struct collect *c, const struct collect_opts *o);
  * to there then. Returns 0; -EOPNOTSUPP when its source cannot; another -errno. */
 CC_NODISCARD int collect_seek(struct collect *c, cc_ns to, bool onward);
 
+/* Before a seek to @to that would take long in this recording: snapshots are of a first look there
+ * (see glance.h), until collect_glance_over(). Returns 1; 0: no need, or it cannot be; -errno. */
+CC_NODISCARD int collect_glance(struct collect *c, cc_ns to, bool onward);
+void collect_glance_over(struct collect *c);
+
 /* Writes the kept history as a recording. Returns 0, -ENOENT without history, -errno. */
 CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
 

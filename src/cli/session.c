@@ -86,6 +86,7 @@ static int publish(struct session *s)
 	snap->runtime.paused = s->cmd.paused;
 	snap->runtime.ended = s->ended;
 	snap->runtime.target_gone = s->target_gone;
+	snap->runtime.filling = s->fill_to != 0;
 	snap->runtime.slowed_ns = slowed(s);
 	snap->runtime.lag_ns = lag(s);
 	snap->runtime.built_ns = s->published_ns;
@@ -125,6 +126,8 @@ static void note_exit(struct session *s)
 static int end_of_stream(struct session *s)
 {
 	s->ended = true;
+	s->fill_to = 0;
+	collect_glance_over(s->collect);
 	s->target_gone = !s->replay_path;
 	if (s->target_gone)
 		note_exit(s);
@@ -181,7 +184,14 @@ static int replay_reopen(struct session *s)
 static int replay_seek(struct session *s, cc_ns to)
 {
 	bool onward = to != 0 && to >= s->tick_ns;
-	int err = collect_seek(s->collect, to, onward);
+	int first = to ? collect_glance(s->collect, to, onward) : 0;
+	if (first < 0)
+		return first;
+	s->fill_to = first ? to : 0;
+	int err = first ? publish(s) : 0; /* before the engine of before is taken down */
+	if (err)
+		return err;
+	err = collect_seek(s->collect, to, onward);
 	if (err == -EOPNOTSUPP || err == -ENOENT)
 		err = onward ? 0 : replay_reopen(s);
 	if (err)
@@ -191,16 +201,28 @@ static int replay_seek(struct session *s, cc_ns to)
 		s->ended = false;
 	}
 	s->next_step = 0;
-	return to == 0 ? replay_open(s) : replay_to(s, to);
+	return to == 0 ? replay_open(s) : first ? 0 : replay_to(s, to);
 }
 
-static int replay_step(struct session *s)
+/* One refresh further on the way to where the first look is of. */
+static int fill_on(struct session *s)
 {
 	int n = collect_step(s->collect, 0);
 	if (n == -ENODATA)
 		return end_of_stream(s);
-	if (n < 0)
-		return n;
+	if (n < 0 || s->tick_ns < s->fill_to)
+		return CC_MIN(n, 0);
+	s->fill_to = 0;
+	collect_glance_over(s->collect);
+	return publish(s);
+}
+
+static int replay_step(struct session *s)
+{
+	cc_ns before = s->tick_ns;
+	int err = replay_to(s, before + 1);
+	if (err || s->ended)
+		return err;
 	double speed = s->cmd.speed > 0 ? s->cmd.speed : 1;
 	cc_ns gap = s->tick_gap_ns ? s->tick_gap_ns : CC_S(1);
 	s->next_step = wall_ns() + (cc_ns)((double)gap / speed);
@@ -292,7 +314,8 @@ static int apply_command(struct session *s)
 	s->cmd = *c;
 	apply_query(s, c);
 	int err = seek ? replay_seek(s, c->view_ns) : look_back(s, c);
-	return err || !show || s->looking ? err : publish(s);
+	bool shown = s->looking || (seek && s->fill_to);
+	return err || !show || shown ? err : publish(s);
 }
 
 static void apply_job(struct session *s)
@@ -334,6 +357,8 @@ static int turn(struct session *s)
 	}
 	if (s->looking)
 		return look_on(s);
+	if (s->fill_to)
+		return fill_on(s);
 	struct pollfd p = { .fd = s->wake_fd, .events = POLLIN };
 	int ms = idle_ms(s);
 	if (ms > 0 && poll(&p, 1, ms) > 0)
@@ -366,7 +391,8 @@ static void *collector(void *arg)
 	while (!err && !atomic_load(&s->stop)) {
 		free_used(s);
 		err = apply_command(s);
-		apply_job(s);
+		if (!s->fill_to)
+			apply_job(s);
 		if (!err)
 			err = turn(s);
 	}

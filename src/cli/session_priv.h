@@ -51,6 +51,7 @@ struct session {
 	bool waiting;     /* for the target to run again */
 	bool ended;       /* no more records will come */
 	bool target_gone;
+	cc_ns fill_to;      /* replay: a first look is shown while reading on to there; 0: no */
 	cc_ns look_ns;      /* live: the past that is shown, or is being gone to; 0: none */
 	bool looking;       /* not there yet */
 	cc_ns build_ns;     /* what the last snapshot cost */

@@ -271,6 +271,7 @@ struct snapshot {
 		struct snap_probe probe[SNAP_PROBES];
 		bool live; /* not of a file: only then JSON tells what tracing costs */
 		bool paused, ended, target_gone;
+		bool filling; /* a first look, from a part of the window: the rest is being read */
 		char listens[64]; /* where the targets do, while no request came: ":8080, :8443" */
 		cc_str status;    /* "pid 4242 exited 12:06:02" or "" */
 	} runtime;

@@ -25,6 +25,7 @@ struct trace_reader {
 	uint32_t next_chunk;   /* number of the chunk at off */
 	uint32_t keys_left;    /* key chunks that are read: after a seek */
 	uint32_t lasting_only; /* of chunks before this one only what lasts is given */
+	bool rough;            /* and not even that of all of them: see go_to() */
 	bool filter;           /* the chunk in enc[] is one of these */
 	char damage[160];      /* "" so far none */
 	bool ended;
@@ -362,6 +363,10 @@ static int load_chunk(struct trace_reader *r)
 		r->keys_left = 0;
 		r->filter = r->next_chunk++ < r->lasting_only;
 	}
+	if (r->rough && !r->keys_left && r->next_chunk < r->lasting_only) {
+		r->next_chunk = r->lasting_only;
+		r->off = r->index[r->lasting_only].off;
+	}
 	return 1;
 }
 
@@ -420,7 +425,9 @@ static uint64_t records_between(const struct trace_reader *r, uint32_t from, uin
 	return sum;
 }
 
-static void go_to(struct trace_reader *r, uint32_t start)
+/* With @rough what was told between the key chunks and @start is left out, or, where there are
+ * none, between the first chunk, which tells what there was at the beginning, and @start. */
+static void go_to(struct trace_reader *r, uint32_t start, bool rough)
 {
 	const struct trace_key *key = NULL;
 
@@ -430,24 +437,67 @@ static void go_to(struct trace_reader *r, uint32_t start)
 	r->ended = false;
 	r->damage[0] = '\0';
 	r->lasting_only = start;
+	r->rough = rough;
 	r->keys_left = key ? key->cnt : 0;
 	r->next_chunk = key ? key->chunk : 0;
 	r->off = key ? key->off : r->index[0].off;
+}
+
+struct seek_plan {
+	bool stay; /* and read on */
+	uint32_t start;
+	uint64_t ahead; /* records from there to the chunk that is wanted */
+};
+
+static struct seek_plan plan_seek(const struct trace_reader *r, cc_ns to, uint64_t max_records,
+				  bool onward)
+{
+	uint32_t target = chunk_at(r, to), here = CC_MIN(r->next_chunk, target);
+	struct seek_plan p = { .start = target, .ahead = records_between(r, here, target) };
+
+	p.stay = onward && p.ahead <= max_records;
+	if (p.stay)
+		return p;
+	p.ahead = 0;
+	for (; p.start > 0; p.start--) {
+		uint64_t more = p.ahead + r->index[p.start - 1].rec_cnt;
+
+		if (more > max_records)
+			break;
+		p.ahead = more;
+	}
+	return p;
 }
 
 int trace_reader_seek(struct trace_reader *r, cc_ns to, uint64_t max_records, bool onward)
 {
 	if (!r->info.chunk_cnt)
 		return -ENOENT;
-	uint32_t target = chunk_at(r, to), start = target, here = CC_MIN(r->next_chunk, target);
+	struct seek_plan p = plan_seek(r, to, max_records, onward);
 
-	if (onward && records_between(r, here, target) <= max_records)
-		return 1;
-	for (uint64_t sum = 0; start > 0; start--) {
-		sum += r->index[start - 1].rec_cnt;
-		if (sum > max_records)
-			break;
-	}
-	go_to(r, start);
+	if (!p.stay)
+		go_to(r, p.start, false);
+	return p.stay;
+}
+
+int trace_reader_seek_rough(struct trace_reader *r, cc_ns to, uint64_t max_records)
+{
+	if (!r->info.chunk_cnt)
+		return -ENOENT;
+	go_to(r, plan_seek(r, to, max_records, false).start, true);
 	return 0;
+}
+
+uint64_t trace_reader_ahead(const struct trace_reader *r, cc_ns to, uint64_t max_records,
+			    bool onward)
+{
+	return r->info.chunk_cnt ? plan_seek(r, to, max_records, onward).ahead : 0;
+}
+
+int trace_reader_again(const struct trace_reader *r, struct trace_reader **ret)
+{
+	struct cc_err err;
+	int fd = fcntl(r->fd, F_DUPFD_CLOEXEC, 0); /* all reads say where: nothing is shared */
+
+	return fd < 0 ? -errno : trace_reader_open_fd(fd, "", &err, ret);
 }

@@ -13,7 +13,7 @@
 #include "note.h"
 #include "trace.h"
 
-#define POLL_RECORDS 65536 /* per poll, in a stretch without TICKs */
+#define POLL_RECORDS 8192 /* per poll, in a stretch without TICKs: some milliseconds' worth */
 
 struct trace_source {
 	struct cc_source base;
@@ -143,6 +143,39 @@ int trace_source_seek(struct cc_source *base, cc_ns to, uint64_t max_records, bo
 	if (n == 0)
 		s->damage_told = false;
 	return n;
+}
+
+int trace_source_seek_rough(struct cc_source *base, cc_ns to, uint64_t max_records)
+{
+	struct trace_source *s = (struct trace_source *)base;
+
+	return s->reader ? trace_reader_seek_rough(s->reader, to, max_records) : -EOPNOTSUPP;
+}
+
+int trace_source_again(const struct cc_source *base, struct cc_source **ret)
+{
+	const struct trace_source *s = (const struct trace_source *)base;
+
+	if (!s->reader)
+		return -EOPNOTSUPP;
+	struct trace_source *more = calloc(1, sizeof(*more));
+	int err = more ? trace_reader_again(s->reader, &more->reader) : -ENOMEM;
+
+	if (err) {
+		free(more);
+		return err;
+	}
+	more->base.ops = &trace_source_ops;
+	*ret = &more->base;
+	return 0;
+}
+
+uint64_t trace_source_ahead(const struct cc_source *base, cc_ns to, uint64_t max_records,
+			    bool onward)
+{
+	const struct trace_source *s = (const struct trace_source *)base;
+
+	return s->reader ? trace_reader_ahead(s->reader, to, max_records, onward) : 0;
 }
 
 const char *trace_source_damage(const struct cc_source *base)

@@ -70,6 +70,16 @@ CC_NODISCARD int trace_reader_next(struct trace_reader *r, const struct cc_rec *
 CC_NODISCARD int trace_reader_seek(struct trace_reader *r, cc_ns to, uint64_t max_records,
 				   bool onward);
 
+/* The same at once, without all that was told long before: some names may be missing. */
+CC_NODISCARD int trace_reader_seek_rough(struct trace_reader *r, cc_ns to, uint64_t max_records);
+
+/* How many records a seek would give before those of the chunk that holds @to. */
+uint64_t trace_reader_ahead(const struct trace_reader *r, cc_ns to, uint64_t max_records,
+			    bool onward);
+
+/* Another reader of the same file, at its start. Returns 0 or -errno. Caller owns *ret. */
+CC_NODISCARD int trace_reader_again(const struct trace_reader *r, struct trace_reader **ret);
+
 /* After the end: NULL if the file was whole, else what is wrong with it and from where on. */
 const char *trace_reader_damage(const struct trace_reader *r);
 
@@ -84,6 +94,17 @@ CC_NODISCARD int trace_source_new(const char *path, struct cc_err *err, struct c
 /* As trace_reader_seek(); -EOPNOTSUPP for what is not version 3. */
 CC_NODISCARD int trace_source_seek(struct cc_source *s, cc_ns to, uint64_t max_records,
 				   bool onward);
+
+/* As trace_reader_seek_rough(); -EOPNOTSUPP for what is not version 3. */
+CC_NODISCARD int trace_source_seek_rough(struct cc_source *s, cc_ns to, uint64_t max_records);
+
+/* Another source on the file of @s, at its start. Returns 0; -EOPNOTSUPP for what is not version 3;
+ * -errno. Caller owns *ret. */
+CC_NODISCARD int trace_source_again(const struct cc_source *s, struct cc_source **ret);
+
+/* How many records the same seek would have to read before those at @to; 0 for what is not version
+ * 3. */
+uint64_t trace_source_ahead(const struct cc_source *s, cc_ns to, uint64_t max_records, bool onward);
 
 /* What is wrong with the file of a source of trace_source_new(), NULL: nothing met so far. */
 const char *trace_source_damage(const struct cc_source *s);

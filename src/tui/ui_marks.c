@@ -28,6 +28,8 @@ void ui_bar_add(struct ui *ui)
 	struct time_bar *b = &ui->bar;
 	const int slices = ARRAY_SIZE(s->p99_line);
 	cc_ns first, last, lo = s->now_ns > s->window_ns ? s->now_ns - s->window_ns : 0;
+	if (s->runtime.filling) /* of its requests only some are known */
+		return;
 	ui_time_range(ui, &first, &last);
 	/* twice as long as needed: a live history grows and moves */
 	if (!b->width || first + b->width < b->first || last >= b->first + UI_BAR * b->width)

@@ -85,6 +85,9 @@ static bool draw_state(const struct ui *ui, struct pen *p)
 		if (ui->opts.live)
 			hint(ui, p, ACT_RESTART, "wait for restart");
 		hint(ui, p, ACT_QUIT_BACK, "quit");
+	} else if (s->runtime.filling) {
+		pen_put(p, ROLE_WARN, "A first look: the rest of the window is being read.   ");
+		hint(ui, p, ACT_PAUSE, ui->want.paused ? "go on" : "pause");
 	} else if (ui->want.paused) {
 		cc_ns newest = s->runtime.newest_ns;
 		pen_printf(p, ROLE_PAUSE, " PAUSED at %s ", text_clock(s, ui->at_ns, true).s);

@@ -7,151 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "again.h"
 #include "snapshot.h"
-#include "trace.h"
 
 #define WINDOW CC_S(60)
 #define BUDGET (256ull << 20)
-#define SEQS (1u << 16)
-#define GROW 4096u
-
-struct rec_vec {
-	struct cc_rec **p;
-	size_t cnt;
-};
-
-struct soak {
-	struct rec_vec in;
-	cc_ns first, span; /* of the recording, made faster */
-	double speed;
-	uint32_t seqs[SEQS]; /* per tid: how many numbers of episodes a loop takes */
-	uint64_t buf[1 << 13];
-};
 
 static void die(const char *what)
 {
 	fprintf(stderr, "soak: %s\n", what);
 	exit(2);
-}
-
-static void load(struct soak *s, const char *path)
-{
-	struct trace_reader *r;
-	const struct cc_rec *rec;
-	struct cc_err err;
-	cc_ns last = 0;
-	size_t len;
-
-	if (trace_reader_open(path, &err, &r))
-		die(err.msg);
-	while (trace_reader_next(r, &rec, &len) == 1) {
-		struct cc_rec *copy = malloc(len);
-
-		if (s->in.cnt % GROW == 0)
-			s->in.p = realloc(s->in.p, (s->in.cnt + GROW) * sizeof(*s->in.p));
-		if (!copy || !s->in.p)
-			die("out of memory");
-		memcpy(copy, rec, len);
-		s->in.p[s->in.cnt++] = copy;
-		if (rec->ts)
-			s->first = s->first ? CC_MIN(s->first, rec->ts) : rec->ts;
-		last = CC_MAX(last, rec->ts);
-		if (rec->kind == CC_REC_EPISODE) {
-			const struct cc_rec_episode *e = (const void *)rec;
-
-			s->seqs[e->tid % SEQS] = CC_MAX(s->seqs[e->tid % SEQS], e->seq + 1);
-		}
-	}
-	trace_reader_free(r);
-	s->span = last - s->first;
-}
-
-/* A time of the recording in loop @n. What is older than it keeps its age. */
-static void shift(const struct soak *s, uint64_t n, __u64 *t)
-{
-	if (!*t)
-		return;
-	if (*t < s->first)
-		*t = CC_S(1000) + n * s->span - CC_MIN(s->first - *t, CC_S(900));
-	else
-		*t = CC_S(1000) + n * s->span + (cc_ns)((double)(*t - s->first) / s->speed);
-}
-
-#define SHIFT(field) shift(s, n, &(field))
-
-static void shift_req(const struct soak *s, uint64_t n, struct cc_rec_req *r)
-{
-	SHIFT(r->arrival);
-	SHIFT(r->first_recv);
-	SHIFT(r->last_recv);
-	SHIFT(r->first_send);
-	SHIFT(r->last_send);
-	SHIFT(r->accepted);
-	r->cookie += n << 32; /* other connections, other requests */
-	r->up_cookie += r->up_cookie ? n << 32 : 0;
-}
-
-/* The record as loop @n has it, in s->buf. */
-static const struct cc_rec *again(struct soak *s, const struct cc_rec *rec, uint64_t n)
-{
-	union {
-		struct cc_rec h;
-		struct cc_rec_episode ep;
-		struct cc_rec_extra ex;
-		struct cc_rec_sockop op;
-		struct cc_rec_req req;
-		struct cc_rec_task task;
-		struct cc_rec_open_task open;
-		struct cc_rec_loss loss;
-		struct cc_rec_tick tick;
-		struct cc_rec_wake wake;
-		struct cc_rec_short sh;
-	} *u = (void *)s->buf;
-
-	memcpy(s->buf, rec, rec->size);
-	SHIFT(u->h.ts);
-	switch (rec->kind) {
-	case CC_REC_EPISODE:
-		SHIFT(u->ep.out);
-		SHIFT(u->ep.wake);
-		u->ep.seq += (uint32_t)n * s->seqs[u->ep.tid % SEQS];
-		break;
-	case CC_REC_EXTRA:
-		u->ex.seq += (uint32_t)n * s->seqs[u->ex.tid % SEQS];
-		break;
-	case CC_REC_SOCKOP:
-		u->op.cookie += n << 32;
-		u->op.link_cookie += u->op.link_cookie ? n << 32 : 0;
-		break;
-	case CC_REC_REQ:
-	case CC_REC_OPEN_REQ:
-		shift_req(s, n, &u->req);
-		break;
-	case CC_REC_TASK: /* a tid is used again by another task in each loop */
-		SHIFT(u->task.start);
-		break;
-	case CC_REC_OPEN_TASK:
-		SHIFT(u->open.start);
-		SHIFT(u->open.out);
-		SHIFT(u->open.wake);
-		SHIFT(u->open.last_in);
-		u->open.seq += (uint32_t)n * s->seqs[u->open.tid % SEQS];
-		break;
-	case CC_REC_LOSS:
-		SHIFT(u->loss.from);
-		SHIFT(u->loss.to);
-		break;
-	case CC_REC_TICK:
-		SHIFT(u->tick.drained_to);
-		u->tick.interval_ns = (cc_ns)((double)u->tick.interval_ns / s->speed);
-		break;
-	case CC_REC_SHORT:
-		SHIFT(u->sh.since);
-		break;
-	default:
-		break;
-	}
-	return &u->h;
 }
 
 static struct engine *fresh(void)
@@ -166,21 +31,15 @@ static struct engine *fresh(void)
 	return e;
 }
 
-/* Told once in a server's life, however long that is. */
-static bool is_lasting(const struct cc_rec *r)
-{
-	return r->kind == CC_REC_NAME || r->kind == CC_REC_STACK || r->kind == CC_REC_MODULE;
-}
-
 /* @first: of the loops that this engine sees. */
-static void feed_loop(struct soak *s, struct engine *e, uint64_t n, bool first)
+static void feed_loop(struct again *s, struct engine *e, uint64_t n, bool first)
 {
 	for (size_t i = 0; i < s->in.cnt; i++) {
 		const struct cc_rec *r;
 
-		if (!first && is_lasting(s->in.p[i]))
+		if (!first && again_lasting(s->in.p[i]))
 			continue;
-		r = again(s, s->in.p[i], n);
+		r = again_rec(s, s->in.p[i], n);
 		if (engine_feed(e, r, r->size))
 			die("a record was refused");
 	}
@@ -244,7 +103,7 @@ static int compare(const struct snapshot *a, const struct snapshot *b)
 
 int main(int argc, char **argv)
 {
-	static struct soak s;
+	static struct again s;
 	double hours = argc > 2 ? atof(argv[2]) : 0, rate = argc > 3 ? atof(argv[3]) : 10000;
 	size_t warm = 0, most = 0, used = 0;
 	struct engine *e, *other;
@@ -252,7 +111,11 @@ int main(int argc, char **argv)
 
 	if (hours <= 0 || rate <= 0)
 		die("soak FILE HOURS [EVENTS/S]");
-	load(&s, argv[1]);
+	struct cc_err err;
+	const char *wrong = again_load(&s, argv[1], &err);
+
+	if (wrong)
+		die(wrong);
 	s.speed = rate * (double)s.span / 1e9 / (double)s.in.cnt;
 	s.span = (cc_ns)((double)s.span / s.speed) + 1;
 	uint64_t loops = (uint64_t)(hours * 3600e9 / (double)s.span) + 1;
