@@ -45,15 +45,17 @@ struct group {
 	cc_ns ns;
 };
 
-/* Most paths have a handful of groups, found by looking through them; long ones are hashed: open
- * addressing, at least twice as many slots as pieces, so never full. */
+/* However long a path is, it has a handful of groups as a rule: these are found by looking through
+ * them. More are hashed: open addressing, twice as many slots as there is room for groups. */
+#define GROUPS_FEW 16
 struct groups {
 	struct group *v;
-	uint32_t cnt;
+	uint32_t cnt, cap;
 	uint32_t *slots; /* 1 + index in v; NULL: look through v */
-	uint32_t mask;
+	bool failed;     /* no memory: some are missing */
 	digest_site_fn *site;
 	void *ctx;
+	struct group few[GROUPS_FEW];
 };
 
 static uint64_t site_of(const struct groups *g, const struct cc_piece *p)
@@ -73,47 +75,95 @@ static uint64_t culprit_of(const struct cc_piece *p)
 	return p->holder_tid ? p->holder_tid : p->waker_tid;
 }
 
-static bool is_of(const struct group *s, uint64_t key, const struct cc_piece *p)
+static bool is_same(const struct group *a, const struct group *b)
 {
-	return s->key == key && s->resource == p->resource && s->cls == p->cls;
+	return a->key == b->key && a->resource == b->resource && a->cls == b->cls;
 }
 
-/* The group of @p, or where it will be: v[cnt]. */
-static struct group *group_of(struct groups *g, uint64_t key, const struct cc_piece *p)
+/* Where the number of @x is, or goes. */
+static uint32_t *slot_of(const struct groups *g, const struct group *x)
 {
-	uint64_t h = (key ^ (uint64_t)p->resource << 8 ^ p->cls) * 0x9e3779b97f4a7c15ull;
-	uint32_t *slot;
+	uint64_t h = (x->key ^ (uint64_t)x->resource << 8 ^ x->cls) * 0x9e3779b97f4a7c15ull;
 
-	if (!g->slots) {
-		uint32_t i = 0;
-
-		while (i < g->cnt && !is_of(&g->v[i], key, p))
-			i++;
-		return &g->v[i];
-	}
 	for (uint32_t i = (uint32_t)(h >> 32);; i++) {
-		slot = &g->slots[i & g->mask];
-		if (!*slot)
-			break;
-		if (is_of(&g->v[*slot - 1], key, p))
-			return &g->v[*slot - 1];
+		uint32_t *slot = &g->slots[i & (2 * g->cap - 1)];
+
+		if (!*slot || is_same(&g->v[*slot - 1], x))
+			return slot;
 	}
-	*slot = g->cnt + 1;
-	return &g->v[g->cnt];
+}
+
+/* The group that is as @x; v[cnt]: none. */
+static struct group *group_of(const struct groups *g, const struct group *x)
+{
+	uint32_t i = 0;
+
+	if (g->slots) {
+		i = *slot_of(g, x);
+		return &g->v[i ? i - 1 : g->cnt];
+	}
+	while (i < g->cnt && !is_same(&g->v[i], x))
+		i++;
+	return &g->v[i];
+}
+
+static void groups_free(struct groups *g)
+{
+	if (g->v != g->few)
+		free(g->v);
+	free(g->slots);
+}
+
+static bool groups_grow(struct groups *g)
+{
+	struct groups more = { .cnt = g->cnt, .cap = 4 * g->cap };
+
+	more.v = malloc(more.cap * sizeof(*more.v));
+	more.slots = calloc(2 * (size_t)more.cap, sizeof(*more.slots));
+	if (!more.v || !more.slots) {
+		groups_free(&more);
+		return false;
+	}
+	memcpy(more.v, g->v, g->cnt * sizeof(*g->v));
+	for (uint32_t i = 0; i < more.cnt; i++)
+		*slot_of(&more, &more.v[i]) = i + 1;
+	groups_free(g);
+	g->v = more.v;
+	g->cap = more.cap;
+	g->slots = more.slots;
+	return true;
+}
+
+/* NULL: no memory. */
+static struct group *group_get(struct groups *g, const struct group *x)
+{
+	struct group *s = group_of(g, x);
+
+	if (s < g->v + g->cnt)
+		return s;
+	if (g->cnt == g->cap && !groups_grow(g))
+		return NULL;
+	s = &g->v[g->cnt];
+	*s = *x;
+	if (g->slots)
+		*slot_of(g, x) = g->cnt + 1;
+	g->cnt++;
+	return s;
 }
 
 static void group_add(struct groups *g, uint64_t key, const struct cc_piece *path, uint32_t idx,
 		      cc_ns ns)
 {
-	struct group *s = group_of(g, key, &path[idx]);
+	const struct group x = { .key = key,
+				 .resource = path[idx].resource,
+				 .first = idx,
+				 .longest = idx,
+				 .cls = path[idx].cls };
+	struct group *s = group_get(g, &x);
 
-	if (s == &g->v[g->cnt]) {
-		*s = (struct group){ .key = key,
-				     .resource = path[idx].resource,
-				     .first = idx,
-				     .longest = idx,
-				     .cls = path[idx].cls };
-		g->cnt++;
+	if (!s) {
+		g->failed = true;
+		return;
 	}
 	s->first = CC_MIN(s->first, idx);
 	if (piece_ns(&path[idx]) > piece_ns(&path[s->longest]))
@@ -139,7 +189,7 @@ static void groups_clear(struct groups *g)
 {
 	g->cnt = 0;
 	if (g->slots)
-		memset(g->slots, 0, ((size_t)g->mask + 1) * sizeof(*g->slots));
+		memset(g->slots, 0, 2 * (size_t)g->cap * sizeof(*g->slots));
 }
 
 static bool same_group(const struct groups *g, const struct cc_piece *a, const struct cc_piece *b)
@@ -214,39 +264,35 @@ static void find_root(struct groups *g, const struct cc_piece *path, uint32_t cn
 	*ret = dominant_of(path, &whole, largest(g));
 }
 
-#define SMALL_PATH 64 /* pieces; most requests: no allocation for them */
-
 void digest_dominant(const struct cc_piece *path, uint32_t cnt, digest_site_fn *site, void *ctx,
 		     struct cc_dominant *dominant, struct cc_dominant *root)
 {
-	struct group small[SMALL_PATH + 1];
-	struct groups g = { .v = small, .site = site, .ctx = ctx };
+	struct groups g;
 
 	memset(dominant, 0, sizeof(*dominant));
 	memset(root, 0, sizeof(*root));
 	if (!cnt)
 		return;
-	if (cnt > SMALL_PATH) {
-		g.mask = 2 * SMALL_PATH - 1;
-		while (g.mask < 2 * (uint64_t)cnt)
-			g.mask = g.mask << 1 | 1;
-		g.v = malloc(((size_t)cnt + 1) * sizeof(*g.v));
-		g.slots = malloc(((size_t)g.mask + 1) * sizeof(*g.slots));
+	g.v = g.few;
+	g.cnt = 0;
+	g.cap = GROUPS_FEW;
+	g.slots = NULL;
+	g.failed = false;
+	g.site = site;
+	g.ctx = ctx;
+	find_first(&g, path, cnt, dominant);
+	find_root(&g, path, cnt, &path[dominant->piece], root);
+	if (g.failed) { /* not attributed, rather than a guess from a part of the path */
+		memset(dominant, 0, sizeof(*dominant));
+		memset(root, 0, sizeof(*root));
 	}
-	/* without memory: not attributed, rather than a guess from a part of the path */
-	if (cnt <= SMALL_PATH || (g.v && g.slots)) {
-		find_first(&g, path, cnt, dominant);
-		find_root(&g, path, cnt, &path[dominant->piece], root);
-	}
-	if (g.v != small)
-		free(g.v);
-	free(g.slots);
+	groups_free(&g);
 }
 
 /* ---- the request ---- */
 
-/* Time-weighted confidence of the deepest partition, rounded down. */
-static uint8_t path_confidence(const struct cc_request *r)
+/* Sums over the deepest partition; its confidence is weighted by time, rounded down. */
+static void sum_leaves(struct cc_request *r)
 {
 	/* times from a hostile file may be anything: scale so that 100 * ns fits */
 	unsigned int shift = r->path_sum_ns >> 56 ? 8 : 0;
@@ -255,19 +301,21 @@ static uint8_t path_confidence(const struct cc_request *r)
 
 	for (leaf_iter_init(&it, r->path, r->path_cnt); leaf_iter_next(&it);) {
 		const struct cc_piece *p = &r->path[it.leaf];
+		cc_ns ns = piece_ns(p);
 
-		sum += (piece_ns(p) >> shift) * CC_MIN(p->confidence, 100u);
-		total += piece_ns(p) >> shift;
+		if (wait_class_unexplained(p->cls))
+			r->unexplained_ns += ns;
+		if (p->cls == WAIT_AMBIGUOUS)
+			r->ambiguous_ns += ns;
+		sum += (ns >> shift) * CC_MIN(p->confidence, 100u);
+		total += ns >> shift;
 	}
-	if (!total)
-		return 0;
-	return (uint8_t)(sum / total);
+	r->confidence = total ? (uint8_t)(sum / total) : 0;
 }
 
 void request_digest(struct cc_request *r, struct cc_found *f)
 {
 	cc_ns latency = r->end > r->start ? r->end - r->start : 0;
-	struct leaf_iter it;
 
 	r->path_sum_ns = r->unexplained_ns = r->ambiguous_ns = 0;
 	*f = (struct cc_found){ 0 };
@@ -284,15 +332,7 @@ void request_digest(struct cc_request *r, struct cc_found *f)
 		r->path_sum_ns += piece_ns(p);
 		f->class_ns[p->cls < WAIT_CLASS_CNT ? p->cls : WAIT_UNKNOWN] += piece_ns(p);
 	}
-	for (leaf_iter_init(&it, r->path, r->path_cnt); leaf_iter_next(&it);) {
-		const struct cc_piece *p = &r->path[it.leaf];
-
-		if (wait_class_unexplained(p->cls))
-			r->unexplained_ns += piece_ns(p);
-		if (p->cls == WAIT_AMBIGUOUS)
-			r->ambiguous_ns += piece_ns(p);
-	}
-	r->confidence = path_confidence(r);
+	sum_leaves(r);
 	if (r->lost_inside)
 		r->confidence = CC_MIN(r->confidence, CC_CONF_LOSS);
 	cc_ns accounted =

@@ -50,10 +50,12 @@ static unsigned int group_of(const struct engine *e, const struct task *t,
 static void mix_directly(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
 			 cc_ns mix[9])
 {
+	uint32_t near = vec_lower_bound(&t->eps, out, hi);
+
 	for (cc_ns at = hi, a; at > lo; at = a) {
 		struct tl_piece tp;
 
-		task_piece(t, &e->tasks, at, false, &tp);
+		task_piece_near(t, &e->tasks, at, false, &near, &tp);
 		a = CC_MAX(tp.start, lo);
 		if (tp.kind == TL_RUN && task_is_go(t))
 			go_mix(e, t, a, at, mix);

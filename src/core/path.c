@@ -104,44 +104,54 @@ static void mark_held_back(struct cc_piece *p)
 		p->evidence |= CC_EV_BIT(NAGLE);
 }
 
-static void mark_asleep(struct piece_vec *v, const struct loss_span *s)
+static void mark_asleep(const struct engine *e, struct cc_piece *p)
 {
-	for (uint32_t i = 0; i < v->cnt; i++)
-		if (v->p[i].start < s->to && v->p[i].end > s->from)
-			v->p[i].evidence |= CC_EV_BIT(SUSPENDED);
+	for (uint32_t i = 0; i < e->asleep.cnt; i++)
+		if (p->start < e->asleep.p[i].to && p->end > e->asleep.p[i].from)
+			p->evidence |= CC_EV_BIT(SUSPENDED);
 }
 
-/* Turns the order around, joins equal neighbours. */
-static void straighten(const struct engine *e, struct piece_vec *v)
+/* @p is all there is of it. */
+static void finish_piece(const struct engine *e, struct cc_piece *p)
 {
-	uint32_t kept = 0;
+	mark_asleep(e, p);
+	mark_held_back(p);
+	p->confidence = evidence_confidence(p->evidence);
+}
 
+static void turn_around(struct piece_vec *v)
+{
 	for (uint32_t i = 0, j = v->cnt; i + 1 < j; i++) {
 		struct cc_piece tmp = v->p[i];
 
 		v->p[i] = v->p[--j];
 		v->p[j] = tmp;
 	}
-	for (uint32_t i = 0; i < v->cnt; i++) {
-		struct cc_piece *last = kept ? &v->p[kept - 1] : NULL;
+}
 
-		if (last && can_merge(last, &v->p[i])) {
-			last->end = v->p[i].end;
-			last->short_ns += v->p[i].short_ns;
-			last->evidence |= v->p[i].evidence;
-		} else {
-			if (kept != i)
-				v->p[kept] = v->p[i];
-			kept++;
+/* Turns the order around, joins equal neighbours. */
+static void straighten(const struct engine *e, struct piece_vec *v)
+{
+	struct cc_piece *last = v->p;
+
+	turn_around(v);
+	for (uint32_t i = 1; i < v->cnt; i++) {
+		struct cc_piece *p = &v->p[i];
+
+		if (can_merge(last, p)) {
+			last->end = p->end;
+			last->short_ns += p->short_ns;
+			last->evidence |= p->evidence;
+			continue;
 		}
+		finish_piece(e, last++);
+		if (last != p)
+			*last = *p;
 	}
-	v->cnt = kept;
-	for (uint32_t i = 0; i < e->asleep.cnt; i++)
-		mark_asleep(v, &e->asleep.p[i]);
-	for (uint32_t i = 0; i < v->cnt; i++)
-		mark_held_back(&v->p[i]);
-	for (uint32_t i = 0; i < v->cnt; i++)
-		v->p[i].confidence = evidence_confidence(v->p[i].evidence);
+	if (!v->cnt)
+		return;
+	finish_piece(e, last);
+	v->cnt = (uint32_t)(last - v->p) + 1;
 }
 
 static void walk_begin(struct walk *w, struct engine *e, const struct req *r)

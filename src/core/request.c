@@ -45,7 +45,7 @@ void requests_done(struct requests *rs)
 
 static uint64_t id_key(struct cc_reqid id)
 {
-	return map_mix2(id.id, (uint64_t)id.kind << 32 | id.ordinal);
+	return map_join(id.id, (uint64_t)id.kind << 32 | id.ordinal);
 }
 
 struct req *requests_find(const struct requests *rs, struct cc_reqid id)

@@ -20,7 +20,7 @@ void resources_done(struct resources *rs)
 
 static uint64_t key_of(enum res_kind kind, uint64_t id, uint64_t id2, uint32_t tgid)
 {
-	return map_mix2(map_mix2(id, id2), (uint64_t)kind << 32 | tgid);
+	return map_join(map_join(id, id2), (uint64_t)kind << 32 | tgid);
 }
 
 uint32_t resources_find(const struct resources *rs, enum res_kind kind, uint64_t id, uint64_t id2,
@@ -102,8 +102,8 @@ const struct lock_wake *resource_wakes(struct resources *rs, uint32_t res, cc_ns
 	uint32_t from;
 
 	sort_wakes(r);
-	from = vec_lower_bound(&r->wakes, t, lo + 1);
-	*ret_cnt = vec_lower_bound(&r->wakes, t, hi + 1) - from;
+	from = r->near = vec_lower_bound_near(&r->wakes, t, lo + 1, r->near);
+	*ret_cnt = vec_lower_bound_near(&r->wakes, t, hi + 1, from) - from;
 	return r->wakes.p + from;
 }
 

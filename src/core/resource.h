@@ -30,6 +30,7 @@ struct resource {
 	uint8_t learned; /* FUTEX: enum wait_class, FD: CC_FD_*, from the EXTRA of a slow wait on
 			  * it, for short ones that have none; 0: not known */
 	uint32_t sorted; /* so many wakes are in order, those after are not yet */
+	uint32_t near;   /* where wakes were asked for last */
 	VEC(struct lock_wake) wakes;
 	bool marked;
 	uint32_t next; /* 1 + index of another with the same hash */

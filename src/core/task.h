@@ -278,5 +278,9 @@ bool task_ran_through(const struct task *t, cc_ns a, cc_ns b, cc_ns *ret_cpu);
  * to @at (it gave a wake, sent, forked). @at > 0. */
 void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
 		struct tl_piece *ret);
+/* The same for who goes back through a timeline: *@near is an episode not far from @at, and then the
+ * first that begins at @at or later. */
+void task_piece_near(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
+		     uint32_t *near, struct tl_piece *ret);
 
 #endif

@@ -124,10 +124,10 @@ static void after_last(const struct task *t, struct gap *g, cc_ns at, bool ran,
 	in_gap(g, at, ret);
 }
 
-void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
-		struct tl_piece *ret)
+void task_piece_near(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
+		     uint32_t *near, struct tl_piece *ret)
 {
-	uint32_t i = vec_lower_bound(&t->eps, out, at);
+	uint32_t i = *near = vec_lower_bound_near(&t->eps, out, at, *near);
 	const struct episode *prev = i ? &t->eps.p[i - 1] : NULL;
 	struct gap g = {
 		.lo = prev ? prev->in : t->known_from,
@@ -155,6 +155,14 @@ void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran
 		g.lo = CC_NEVER;
 	lost_before(&g, prev, g.next->seq, ep_lost(ts, g.next));
 	in_gap(&g, at, ret);
+}
+
+void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
+		struct tl_piece *ret)
+{
+	uint32_t near = vec_lower_bound(&t->eps, out, at);
+
+	task_piece_near(t, ts, at, ran, &near, ret);
 }
 
 bool task_ran_through(const struct task *t, cc_ns a, cc_ns b, cc_ns *ret_cpu)

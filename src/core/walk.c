@@ -3,26 +3,35 @@
  * in walk_wait.c. Everything is put down last first, and what explains a piece before that piece.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "engine_priv.h"
 
 #define STOLEN_MIN CC_US(100) /* below it, rounding and the switch itself */
 #define SAMPLES_MAX 64        /* of one stretch of CPU that are compared */
 
+static void fill(struct cc_piece *p, const struct walk *w, const struct task *t, cc_ns start,
+		 cc_ns end, uint16_t depth, enum wait_class cls)
+{
+	memset(p, 0, sizeof(*p));
+	p->start = start;
+	p->end = end;
+	p->tid = t->tid;
+	p->tgid = t->tgid;
+	p->goid = task_is_go(t) ? task_go(&w->e->tasks, t)->goid : 0;
+	p->depth = depth;
+	p->cls = (uint8_t)cls;
+	p->evidence = w->evidence;
+	p->for_request = w->blame;
+}
+
 struct cc_piece walk_piece(const struct walk *w, const struct task *t, cc_ns start, cc_ns end,
 			   uint16_t depth, enum wait_class cls)
 {
-	return (struct cc_piece){
-		.start = start,
-		.end = end,
-		.tid = t->tid,
-		.tgid = t->tgid,
-		.goid = task_is_go(t) ? task_go(&w->e->tasks, t)->goid : 0,
-		.depth = depth,
-		.cls = (uint8_t)cls,
-		.evidence = w->evidence,
-		.for_request = w->blame,
-	};
+	struct cc_piece p;
+
+	fill(&p, w, t, start, end, depth, cls);
+	return p;
 }
 
 void walk_lean_on(struct walk *w, struct cc_reqid id)
@@ -42,14 +51,31 @@ void walk_emit(struct walk *w, const struct cc_piece *p)
 		w->out.p[w->out.cnt++] = *p;
 }
 
+/* Puts down a piece, filled in where it lies: most are made here, and a copy of what was just
+ * written costs as much as all the rest. NULL: nothing to put down, or no memory. */
+static struct cc_piece *put_leaf(struct walk *w, const struct task *t, cc_ns a, cc_ns b,
+				 uint16_t depth, enum wait_class cls, uint64_t evidence)
+{
+	struct cc_piece *p;
+
+	if (w->err || a >= b)
+		return NULL;
+	w->err = vec_reserve(&w->e->mem, &w->out, w->out.cnt + 1);
+	if (w->err)
+		return NULL;
+	p = &w->out.p[w->out.cnt++];
+	fill(p, w, t, a, b, depth, cls);
+	p->evidence |= evidence;
+	return p;
+}
+
 static void walk_leaf(struct walk *w, const struct task *t, cc_ns a, cc_ns b, uint16_t depth,
 		      enum wait_class cls, enum cc_ended ended, uint64_t evidence)
 {
-	struct cc_piece p = walk_piece(w, t, a, b, depth, cls);
+	struct cc_piece *p = put_leaf(w, t, a, b, depth, cls, evidence);
 
-	p.ended = (uint8_t)ended;
-	p.evidence |= evidence;
-	walk_emit(w, &p);
+	if (p)
+		p->ended = (uint8_t)ended;
 }
 
 /* Waits below --min-block inside [a, b): a sum's share by time. */
@@ -96,7 +122,7 @@ static void walk_cpu(struct walk *w, const struct task *t, cc_ns a, cc_ns b,
 {
 	const struct side *s = tp->exact ? ep_side(&w->e->tasks, tp->ep) : NULL;
 	cc_ns wall = tp->end - tp->start, stolen_from = CC_NEVER;
-	struct cc_piece p;
+	struct cc_piece *p;
 
 	if (s && s->flags & CC_EX_EXEC && s->ran_ns < wall && wall - s->ran_ns > STOLEN_MIN)
 		stolen_from = CC_MAX(a, tp->end - (wall - s->ran_ns));
@@ -105,15 +131,13 @@ static void walk_cpu(struct walk *w, const struct task *t, cc_ns a, cc_ns b,
 			  CC_EV_BIT(SCHED));
 		b = stolen_from;
 	}
-	p = walk_piece(w, t, a, b, depth, WAIT_CPU);
-	p.evidence |= CC_EV_BIT(SCHED);
-	if (t->samples.cnt)
-		sampled_stack(t, a, b, &p);
-	if (t->shorts.cnt && a < b) {
-		p.short_ns = short_within(t, a, b);
-		p.evidence |= p.short_ns ? CC_EV_BIT(SHORT) : 0;
+	p = put_leaf(w, t, a, b, depth, WAIT_CPU, CC_EV_BIT(SCHED));
+	if (p && t->samples.cnt)
+		sampled_stack(t, a, b, p);
+	if (p && t->shorts.cnt) {
+		p->short_ns = short_within(t, a, b);
+		p->evidence |= p->short_ns ? CC_EV_BIT(SHORT) : 0;
 	}
-	walk_emit(w, &p);
 }
 
 static bool is_handoff(const struct walk *w, const struct task *t, const struct episode *ep)
@@ -124,40 +148,45 @@ static bool is_handoff(const struct walk *w, const struct task *t, const struct 
 	       &w->e->tasks.v.p[f->task] == t;
 }
 
+/* Who had the CPU meanwhile, and how the wait for it came about. */
+static void describe_runq(struct walk *w, const struct task *t, const struct tl_piece *tp,
+			  const struct side *s, struct cc_piece *p)
+{
+	if (task_is_go(t))
+		p->resource = go_runq_resource(w->e);
+	p->ended = tp->open ? CC_ENDED_OPEN : CC_ENDED_RAN;
+	if (tp->open) {
+		p->flags |= CC_PC_OPEN;
+		p->evidence |= CC_EV_BIT(OPEN);
+	}
+	if (is_handoff(w, t, tp->ep)) {
+		p->cls = WAIT_LOCK_HANDOFF;
+		p->evidence |= CC_EV_BIT(HANDOFF_LOCK);
+	}
+	if (s && s->occupant_tid) {
+		p->occupant_tid = s->occupant_tid;
+		p->occupant_tgid = s->occupant_tgid;
+		p->occupant_ns = s->occupant_ns;
+		p->evidence |= p->occupant_ns >= (p->end - p->start) / 2
+				       ? CC_EV_BIT(OCCUPANT)
+				       : CC_EV_BIT(OCCUPANT_PART);
+	}
+	if (s && s->flags & CC_EX_MIGRATED) {
+		p->flags |= CC_PC_MIGRATED;
+		p->evidence |= CC_EV_BIT(MIGRATED);
+	}
+}
+
 void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const struct tl_piece *tp,
 	       uint16_t depth)
 {
-	const struct episode *ep = tp->ep;
-	const struct side *s = ep_side(&w->e->tasks, ep);
-	struct cc_piece p = walk_piece(w, t, a, b, depth, WAIT_RUNQ);
-	cc_ns throttled = tp->start + (s ? s->throttled_ns : 0);
+	const struct side *s = ep_side(&w->e->tasks, tp->ep);
+	cc_ns throttled = CC_MIN(CC_MAX(tp->start + (s ? s->throttled_ns : 0), a), b);
+	struct cc_piece *p =
+		put_leaf(w, t, throttled, b, depth, WAIT_RUNQ, CC_EV_BIT(SCHED));
 
-	p.evidence |= CC_EV_BIT(SCHED);
-	if (task_is_go(t))
-		p.resource = go_runq_resource(w->e);
-	p.ended = tp->open ? CC_ENDED_OPEN : CC_ENDED_RAN;
-	if (tp->open) {
-		p.flags |= CC_PC_OPEN;
-		p.evidence |= CC_EV_BIT(OPEN);
-	}
-	if (is_handoff(w, t, ep)) {
-		p.cls = WAIT_LOCK_HANDOFF;
-		p.evidence |= CC_EV_BIT(HANDOFF_LOCK);
-	}
-	throttled = CC_MIN(CC_MAX(throttled, a), b);
-	p.start = throttled;
-	if (s && s->occupant_tid) {
-		p.occupant_tid = s->occupant_tid;
-		p.occupant_tgid = s->occupant_tgid;
-		p.occupant_ns = s->occupant_ns;
-		p.evidence |= p.occupant_ns >= (p.end - p.start) / 2 ? CC_EV_BIT(OCCUPANT)
-								     : CC_EV_BIT(OCCUPANT_PART);
-	}
-	if (s && s->flags & CC_EX_MIGRATED) {
-		p.flags |= CC_PC_MIGRATED;
-		p.evidence |= CC_EV_BIT(MIGRATED);
-	}
-	walk_emit(w, &p);
+	if (p)
+		describe_runq(w, t, tp, s, p);
 	walk_leaf(w, t, a, throttled, depth, WAIT_THROTTLE, CC_ENDED_RAN, CC_EV_BIT(SCHED));
 }
 
@@ -214,13 +243,13 @@ static cc_ns walk_no_data(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, cc_ns
 void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16_t depth)
 {
 	const struct task *t = &w->e->tasks.v.p[ti];
-	uint32_t first = w->out.cnt;
+	uint32_t first = w->out.cnt, near = vec_lower_bound(&t->eps, out, hi);
 
 	for (cc_ns at = hi; at > lo && !w->err;) {
 		struct tl_piece tp;
 		cc_ns a;
 
-		task_piece(t, &w->e->tasks, at, ran && at == hi, &tp);
+		task_piece_near(t, &w->e->tasks, at, ran && at == hi, &near, &tp);
 		a = CC_MAX(tp.start, lo);
 		if (w->out.cnt > w->pieces_max) {
 			/* more than anybody can look at: the rest stays one piece */

@@ -306,11 +306,15 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	emit_explained(w, &p, holder, p.end, NEST_LOCK, part->handoff ? part->from : 0);
 }
 
-/* The wake by which the part that begins at @from began woke @holder. */
-static bool woken_at(const struct lock_wake *v, uint32_t cnt, cc_ns from, uint32_t holder)
+/* A wake given when the @i th of @cnt was woke @holder. */
+static bool woken_then(const struct lock_wake *v, uint32_t cnt, uint32_t i, uint32_t holder)
 {
-	for (uint32_t i = 0; i < cnt; i++)
-		if (v[i].t == from && v[i].wakee_tid == holder)
+	cc_ns then = v[i].t;
+
+	while (i > 0 && v[i - 1].t == then)
+		i--;
+	for (; i < cnt && v[i].t == then; i++)
+		if (v[i].wakee_tid == holder)
 			return true;
 	return false;
 }
@@ -333,7 +337,7 @@ static void walk_lock(struct walk *w, struct wait *x)
 		if (v[i].t >= part.to)
 			continue;
 		part.from = v[i].t;
-		part.handoff = woken_at(v, cnt, part.from, part.holder);
+		part.handoff = woken_then(v, cnt, i, part.holder);
 		emit_part(w, x, &part);
 		part = (struct lock_part){ .to = v[i].t, .holder = v[i].waker_tid };
 	}
