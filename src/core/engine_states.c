@@ -65,13 +65,12 @@ static int tell_go_run(const struct state_walk *w, const struct task *t, cc_ns l
 
 static int tell_span(const struct state_walk *w, const struct task *t, cc_ns lo, cc_ns hi)
 {
-	uint32_t near = vec_lower_bound(&t->eps, out, hi);
 	int err = 0;
 
 	for (cc_ns at = hi, a; at > lo && err >= 0; at = a) {
 		struct tl_piece tp;
 
-		task_piece_near(t, &w->e->tasks, at, false, &near, &tp);
+		task_piece(t, &w->e->tasks, at, false, &tp);
 		a = CC_MAX(tp.start, lo);
 		err = tp.kind == TL_RUN && task_is_go(t) ? tell_go_run(w, t, a, at)
 							 : tell(w, t, &tp, a, at);

@@ -37,7 +37,7 @@ static bool by_hold(const struct task *t, cc_ns at, cc_ns lo, struct served *ret
 /* The first operation on another request's socket after @from and before @to. */
 static cc_ns first_foreign(const struct task *t, struct cc_reqid id, cc_ns from, cc_ns to)
 {
-	for (uint32_t i = vec_lower_bound(&t->touches, t, from); i < t->touches.cnt; i++) {
+	for (uint32_t i = task_touch_from(t, from); i < t->touches.cnt; i++) {
 		const struct sock_touch *s = &t->touches.p[i];
 
 		if (s->t >= to)
@@ -117,7 +117,7 @@ static bool is_parked_for_more(const struct engine *e, const struct task *t,
 	/* a loop around a select: it lay in one when this item came, it is in one again */
 	if (ep->key != WAIT_SELECT)
 		return false;
-	for (uint32_t i = vec_lower_bound(&t->eps, out, got->t); i-- > 0;)
+	for (uint32_t i = task_ep_from(t, got->t); i-- > 0;)
 		return t->eps.p[i].key == WAIT_SELECT && t->eps.p[i].in >= got->t;
 	return false;
 }
@@ -133,7 +133,7 @@ static cc_ns item_end(const struct engine *e, const struct task *t, const struct
 			at = g->got.p[i].t;
 			break;
 		}
-	for (uint32_t i = vec_lower_bound(&t->eps, out, got->t + 1); i < t->eps.cnt; i++) {
+	for (uint32_t i = task_ep_from(t, got->t + 1); i < t->eps.cnt; i++) {
 		if (t->eps.p[i].out >= at)
 			break;
 		if (is_parked_for_more(e, t, &t->eps.p[i], got))
@@ -239,7 +239,7 @@ static bool is_shared(struct engine *e, const struct task *t)
 /* When it was at work on @got: a wait that this ended is over when it is woken. */
 static cc_ns item_begin(const struct task *t, const struct go_recv *got)
 {
-	uint32_t i = vec_lower_bound(&t->eps, out, got->t);
+	uint32_t i = task_ep_from(t, got->t);
 	const struct episode *ep = i ? &t->eps.p[i - 1] : NULL;
 
 	return ep && ep->in >= got->t ? CC_MAX(ep->wake, got->t) : got->t;
@@ -284,7 +284,7 @@ static bool by_item(struct engine *e, const struct task *t, cc_ns at, uint32_t h
 static bool by_waker(struct engine *e, const struct task *t, cc_ns at, uint32_t hops,
 		     struct served *ret)
 {
-	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0;) {
+	for (uint32_t i = task_ep_from(t, at); i-- > 0;) {
 		const struct episode *ep = &t->eps.p[i];
 		const struct task *waker;
 		struct served s;

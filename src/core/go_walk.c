@@ -51,8 +51,8 @@ uint32_t go_resource_find(const struct engine *e, const struct task *t, const st
 /* The goroutine's first operation on a socket after the wait, before another one. */
 static const struct sock_touch *touch_after(const struct task *t, const struct episode *ep)
 {
-	uint32_t i = vec_lower_bound(&t->touches, t, ep->in);
-	uint32_t next = vec_lower_bound(&t->eps, out, ep->out + 1);
+	uint32_t i = task_touch_from(t, ep->in);
+	uint32_t next = task_ep_from(t, ep->out + 1);
 
 	if (i == t->touches.cnt || (next < t->eps.cnt && t->touches.p[i].t > t->eps.p[next].out))
 		return NULL;
@@ -63,7 +63,7 @@ static enum wait_class of_socket(const struct engine *e, const struct task *t,
 				 const struct episode *ep, uint64_t cookie)
 {
 	const struct sock_touch *after = touch_after(t, ep);
-	uint32_t before = vec_lower_bound(&t->touches, t, ep->out + 1);
+	uint32_t before = task_touch_from(t, ep->out + 1);
 
 	if (!cookie && after)
 		cookie = after->socket;

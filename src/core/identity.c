@@ -70,7 +70,7 @@ static int own_run(struct finder *f, cc_ns *ret_foreign)
 	cc_ns run = f->t;
 
 	*ret_foreign = 0;
-	for (uint32_t i = vec_lower_bound(&t->touches, t, f->t); i-- > 0;) {
+	for (uint32_t i = task_touch_from(t, f->t); i-- > 0;) {
 		const struct sock_touch *k = &t->touches.p[i];
 
 		if (!touch_is_server(k))
@@ -175,7 +175,7 @@ static uint32_t feeder_of(const struct finder *f, struct task *t, cc_ns at)
 	cc_ns since = goes_on ? t->fed_to : 0;
 	uint32_t found = goes_on ? t->feeder : 0;
 
-	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0; n++) {
+	for (uint32_t i = task_ep_from(t, at); i-- > 0; n++) {
 		const struct episode *ep = &t->eps.p[i];
 
 		if (ep->out < since || (!goes_on && n >= FEED_LOOKED))

@@ -6,7 +6,7 @@
 static cc_ns last_foreign(const struct finder *f, const struct task *t, cc_ns at,
 			  struct cc_reqid *ret_id)
 {
-	for (uint32_t i = vec_lower_bound(&t->touches, t, at); i-- > 0;) {
+	for (uint32_t i = task_touch_from(t, at); i-- > 0;) {
 		const struct sock_touch *s = &t->touches.p[i];
 
 		if (!touch_is_server(s) || is_ours(f, s))
@@ -25,7 +25,7 @@ bool chain_handed(struct finder *f, const struct task *t, cc_ns lo, cc_ns at, ui
 {
 	uint32_t had = c->cnt;
 
-	for (uint32_t i = vec_lower_bound(&t->eps, in, lo); i < t->eps.cnt; i++) {
+	for (uint32_t i = task_ep_until(t, lo); i < t->eps.cnt; i++) {
 		const struct episode *ep = &t->eps.p[i];
 		const struct task *waker;
 
@@ -138,7 +138,7 @@ static bool chain_of(struct finder *f, const struct task *t, cc_ns at, uint32_t 
 
 bool chain_executor(const struct finder *f, const struct task *t, cc_ns from, cc_ns to)
 {
-	for (uint32_t i = vec_lower_bound(&t->eps, in, from); i < t->eps.cnt; i++) {
+	for (uint32_t i = task_ep_until(t, from); i < t->eps.cnt; i++) {
 		const struct episode *ep = &t->eps.p[i];
 		const struct task *waker;
 		struct cc_reqid id;

@@ -173,7 +173,7 @@ static int link_call(struct engine *e, const struct group *g, struct req *r, uin
 	struct task *t = (struct task *)g->t;
 	int err = 0;
 
-	for (uint32_t i = vec_lower_bound(&t->touches, t, r->pub.rec.first_recv);
+	for (uint32_t i = task_touch_from(t, r->pub.rec.first_recv);
 	     i < t->touches.cnt && t->touches.p[i].t <= r->pub.end && !err; i++) {
 		struct sock_touch *s = &t->touches.p[i];
 
@@ -203,7 +203,7 @@ static uint32_t first_call(const struct task *t, const struct req *r)
 {
 	const struct cc_rec_req *q = &r->pub.rec;
 
-	for (uint32_t i = vec_lower_bound(&t->touches, t, q->first_recv); i < t->touches.cnt; i++) {
+	for (uint32_t i = task_touch_from(t, q->first_recv); i < t->touches.cnt; i++) {
 		if (t->touches.p[i].t >= q->first_send)
 			break;
 		if (is_call(t, i))

@@ -11,12 +11,12 @@ static const struct sock *socket_of_wait(const struct engine *e, const struct ta
 
 	if (s)
 		return s;
-	i = vec_lower_bound(&t->touches, t, ep->wake);
+	i = task_touch_from(t, ep->wake);
 	if (i == t->touches.cnt || t->touches.p[i].op != CC_OP_RECV)
 		return NULL;
 	/* asleep between, it may have been another event */
-	if (vec_lower_bound(&t->eps, out, ep->out + 1) !=
-	    vec_lower_bound(&t->eps, out, t->touches.p[i].t))
+	if (task_ep_from(t, ep->out + 1) !=
+	    task_ep_from(t, t->touches.p[i].t))
 		return NULL;
 	return requests_sock(&e->reqs, t->touches.p[i].socket);
 }
@@ -40,12 +40,12 @@ static bool sent_by_waker(const struct engine *e, const struct episode *ep,
 
 	if (!k)
 		return false;
-	i = vec_lower_bound(&k->touches, t, ep->wake);
+	i = task_touch_from(k, ep->wake);
 	if (i == k->touches.cnt || k->touches.p[i].op != CC_OP_SEND ||
 	    k->touches.p[i].socket != mirror->cookie)
 		return false;
-	return vec_lower_bound(&k->eps, out, ep->wake) ==
-	       vec_lower_bound(&k->eps, out, k->touches.p[i].t + 1);
+	return task_ep_from(k, ep->wake) ==
+	       task_ep_from(k, k->touches.p[i].t + 1);
 }
 
 static bool is_net(enum wait_class cls)
@@ -80,7 +80,7 @@ bool message_of_wake(const struct engine *e, const struct task *t, const struct 
 bool message_received(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
 		      struct message *ret)
 {
-	for (uint32_t i = vec_lower_bound(&t->touches, t, lo + 1); i < t->touches.cnt; i++) {
+	for (uint32_t i = task_touch_from(t, lo + 1); i < t->touches.cnt; i++) {
 		const struct sock_touch *k = &t->touches.p[i];
 		const struct sock *s, *mirror;
 		const struct sock_io *sent;

@@ -50,12 +50,10 @@ static unsigned int group_of(const struct engine *e, const struct task *t,
 static void mix_directly(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
 			 cc_ns mix[9])
 {
-	uint32_t near = vec_lower_bound(&t->eps, out, hi);
-
 	for (cc_ns at = hi, a; at > lo; at = a) {
 		struct tl_piece tp;
 
-		task_piece_near(t, &e->tasks, at, false, &near, &tp);
+		task_piece(t, &e->tasks, at, false, &tp);
 		a = CC_MAX(tp.start, lo);
 		if (tp.kind == TL_RUN && task_is_go(t))
 			go_mix(e, t, a, at, mix);
@@ -129,8 +127,8 @@ static int add_cells(struct engine *e, uint32_t ti, cc_ns to)
 	if (t->eps.cnt < CELL_LEAST || task_is_go(t) ||
 	    t->eps.p[t->eps.cnt - CELL_LEAST].out < from)
 		return 0;
-	first = vec_lower_bound(&t->eps, out, from);
-	cnt = vec_lower_bound(&t->eps, in, to);
+	first = task_ep_from(t, from);
+	cnt = task_ep_until(t, to);
 	while (cnt >= first + CELL_LEAST) {
 		uint32_t n = CC_MIN(cnt - first, CELL_MOST);
 		struct mix_cell c = { .from = from ? from : t->eps.p[first].out,

@@ -15,7 +15,7 @@ static bool answers_earlier(const struct engine *e, const struct req *r, const s
 
 	if (!t || op->op != CC_OP_SEND)
 		return false;
-	for (uint32_t i = vec_lower_bound(&t->touches, t, op->t); i-- > 0;) {
+	for (uint32_t i = task_touch_from(t, op->t); i-- > 0;) {
 		reply = &t->touches.p[i];
 		if (touch_is_server(reply) || reply->op != CC_OP_EOF)
 			break;

@@ -95,7 +95,7 @@ static void walk_together(struct helper *h, cc_ns start, cc_ns at, uint16_t dept
 /* @t has done next to nothing at @at since its last wait, less than @little. */
 static bool just_woken(const struct task *t, cc_ns at, cc_ns little)
 {
-	uint32_t i = vec_lower_bound(&t->eps, out, at);
+	uint32_t i = task_ep_from(t, at);
 
 	while (i > 0 && !ep_blocked(&t->eps.p[i - 1]))
 		i--;
@@ -142,7 +142,7 @@ static void nest_help(struct helper *h, uint16_t depth)
 /* The first operation of @t on the request itself, not before @at. */
 static cc_ns first_touch(const struct walk *w, const struct task *t, cc_ns at)
 {
-	for (uint32_t i = vec_lower_bound(&t->touches, t, at); i < t->touches.cnt; i++)
+	for (uint32_t i = task_touch_from(t, at); i < t->touches.cnt; i++)
 		if (touch_is_server(&t->touches.p[i]) &&
 		    cc_reqid_eq(touch_id(&t->touches.p[i]), w->r->pub.id))
 			return t->touches.p[i].t;

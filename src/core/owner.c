@@ -21,7 +21,7 @@ static bool says_owner(const struct engine *e, const struct sock_touch *s)
 /* The request that @t touched last at @at or before is over, or it touched none. */
 static bool is_free(const struct engine *e, const struct task *t, cc_ns at)
 {
-	uint32_t i = vec_lower_bound(&t->touches, t, at + 1);
+	uint32_t i = task_touch_from(t, at + 1);
 	const struct req *r;
 
 	while (i > 0 && !says_owner(e, &t->touches.p[i - 1]))
@@ -44,7 +44,7 @@ bool owner_is_idle(const struct engine *e, const struct task *t, const struct ep
 
 bool owner_one_turn(const struct task *t, cc_ns from, cc_ns to)
 {
-	for (uint32_t i = vec_lower_bound(&t->eps, out, from); i < t->eps.cnt; i++) {
+	for (uint32_t i = task_ep_from(t, from); i < t->eps.cnt; i++) {
 		if (t->eps.p[i].out >= to)
 			break;
 		if (ep_blocked(&t->eps.p[i]))
@@ -67,7 +67,7 @@ static cc_ns first_idle_episode(struct engine *e, const struct task *t, cc_ns fr
 		scan = m->scanned;
 	}
 	*m = (struct idle_memo){ ti, true, from, to, CC_NEVER };
-	for (uint32_t i = vec_lower_bound(&t->eps, out, scan); i < t->eps.cnt; i++) {
+	for (uint32_t i = task_ep_from(t, scan); i < t->eps.cnt; i++) {
 		if (t->eps.p[i].out >= to)
 			break;
 		if (!owner_is_idle(e, t, &t->eps.p[i]))
@@ -93,7 +93,7 @@ cc_ns owner_first_idle(struct engine *e, const struct task *t, cc_ns from, cc_ns
 cc_ns owner_idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_ns at,
 		     cc_ns *ret_out)
 {
-	for (uint32_t i = vec_lower_bound(&t->eps, out, at); i-- > 0;) {
+	for (uint32_t i = task_ep_from(t, at); i-- > 0;) {
 		const struct episode *ep = &t->eps.p[i];
 		cc_ns end = ep_blocked_end(ep);
 
@@ -111,7 +111,7 @@ cc_ns owner_idle_end(const struct engine *e, const struct task *t, cc_ns lo, cc_
 static struct cc_reqid owner_by(struct engine *e, const struct task *t, cc_ns touched_to,
 				cc_ns idle_to, cc_ns *ret_since)
 {
-	uint32_t i = vec_lower_bound(&t->touches, t, touched_to);
+	uint32_t i = task_touch_from(t, touched_to);
 	struct cc_reqid none = { 0 };
 	const struct sock_touch *s;
 
@@ -142,7 +142,7 @@ cc_ns owner_let_go(struct engine *e, const struct task *t, struct cc_reqid id, c
 {
 	cc_ns end = CC_MIN(limit, t->dead);
 
-	for (uint32_t i = vec_lower_bound(&t->touches, t, at + 1); i < t->touches.cnt; i++) {
+	for (uint32_t i = task_touch_from(t, at + 1); i < t->touches.cnt; i++) {
 		const struct sock_touch *s = &t->touches.p[i];
 
 		if (s->t >= end)
@@ -158,7 +158,7 @@ cc_ns owner_let_go(struct engine *e, const struct task *t, struct cc_reqid id, c
 bool owner_regained(struct engine *e, const struct task *t, struct cc_reqid id, cc_ns *at, cc_ns hi,
 		    cc_ns *ret_until)
 {
-	uint32_t i = vec_lower_bound(&t->touches, t, *at);
+	uint32_t i = task_touch_from(t, *at);
 
 	for (; i < t->touches.cnt && t->touches.p[i].t < hi; i++)
 		if (says_owner(e, &t->touches.p[i]) && cc_reqid_eq(touch_id(&t->touches.p[i]), id))

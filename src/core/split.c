@@ -19,7 +19,7 @@ static cc_ns cut_before(const struct split *x, cc_ns at)
 {
 	const struct req *r = x->r;
 	cc_ns cut = x->seg->lo;
-	uint32_t i = vec_lower_bound(&x->t->touches, t, at);
+	uint32_t i = task_touch_from(x->t, at);
 
 	if (i)
 		cut = CC_MAX(cut, x->t->touches.p[i - 1].t);
@@ -125,12 +125,12 @@ static bool touched_no_other(const struct split *x, cc_ns at)
 	uint32_t op = vec_lower_bound(&x->r->ops, t, at), next;
 	cc_ns since = op ? x->r->ops.p[op - 1].t : 0;
 
-	next = vec_lower_bound(&x->t->touches, t, at);
+	next = task_touch_from(x->t, at);
 	while (next < x->t->touches.cnt && !touch_is_server(&x->t->touches.p[next]))
 		next++;
 	if (next < x->t->touches.cnt && is_foreign(x, &x->t->touches.p[next]))
 		return false;
-	for (uint32_t i = vec_lower_bound(&x->t->touches, t, at); i-- > 0;) {
+	for (uint32_t i = task_touch_from(x->t, at); i-- > 0;) {
 		const struct sock_touch *s = &x->t->touches.p[i];
 
 		if (s->t < since)

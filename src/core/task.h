@@ -119,6 +119,7 @@ struct task {
 	bool dirty;                     /* has episodes that are not in the indexes of wakes */
 	bool cut; /* its beginning was evicted: born is not where known_from is */
 	bool goroutine;
+	uint32_t near_ep, near_touch; /* where eps and touches were asked for last: a hint */
 	uint32_t given_sorted; /* so many given wakes are in order, those after are not yet */
 	uint32_t flags;        /* CC_TF_* */
 	uint32_t go; /* index of its go_state: a goroutine, or a thread that runs them; 0: none */
@@ -271,6 +272,12 @@ struct tl_piece {
 /* Episodes of a task of process @tgid are missing somewhere in [lo, hi). */
 bool tasks_gap_within(const struct tasks *ts, uint32_t tgid, cc_ns lo, cc_ns hi);
 
+/* Index of the first episode that begins at @at or later, that ends then or later, of the first
+ * touch then or later; the count: none. Cheap near where the last one asked for was. */
+uint32_t task_ep_from(const struct task *t, cc_ns at);
+uint32_t task_ep_until(const struct task *t, cc_ns at);
+uint32_t task_touch_from(const struct task *t, cc_ns at);
+
 /* @t did not wait in [a, b). *ret_cpu: how long it had the CPU in it. */
 bool task_ran_through(const struct task *t, cc_ns a, cc_ns b, cc_ns *ret_cpu);
 
@@ -278,9 +285,5 @@ bool task_ran_through(const struct task *t, cc_ns a, cc_ns b, cc_ns *ret_cpu);
  * to @at (it gave a wake, sent, forked). @at > 0. */
 void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
 		struct tl_piece *ret);
-/* The same for who goes back through a timeline: *@near is an episode not far from @at, and then the
- * first that begins at @at or later. */
-void task_piece_near(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
-		     uint32_t *near, struct tl_piece *ret);
 
 #endif

@@ -5,6 +5,25 @@
 
 #include "task.h"
 
+/* Who asks for one moment asks for others near it next. Where that was is no part of what the
+ * timeline says, so it is kept in a task that is otherwise only read. */
+static struct task *memo(const struct task *t) { return (struct task *)t; }
+
+uint32_t task_ep_from(const struct task *t, cc_ns at)
+{
+	return memo(t)->near_ep = vec_lower_bound_near(&t->eps, out, at, t->near_ep);
+}
+
+uint32_t task_ep_until(const struct task *t, cc_ns at)
+{
+	return memo(t)->near_ep = vec_lower_bound_near(&t->eps, in, at, t->near_ep);
+}
+
+uint32_t task_touch_from(const struct task *t, cc_ns at)
+{
+	return memo(t)->near_touch = vec_lower_bound_near(&t->touches, t, at, t->near_touch);
+}
+
 static void in_episode(const struct episode *ep, cc_ns at, struct tl_piece *ret)
 {
 	cc_ns blocked_end = ep_kind(ep) == EP_RUNNABLE ? ep->out : ep_blocked_end(ep);
@@ -124,10 +143,10 @@ static void after_last(const struct task *t, struct gap *g, cc_ns at, bool ran,
 	in_gap(g, at, ret);
 }
 
-void task_piece_near(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
-		     uint32_t *near, struct tl_piece *ret)
+void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
+		struct tl_piece *ret)
 {
-	uint32_t i = *near = vec_lower_bound_near(&t->eps, out, at, *near);
+	uint32_t i = task_ep_from(t, at);
 	const struct episode *prev = i ? &t->eps.p[i - 1] : NULL;
 	struct gap g = {
 		.lo = prev ? prev->in : t->known_from,
@@ -157,18 +176,10 @@ void task_piece_near(const struct task *t, const struct tasks *ts, cc_ns at, boo
 	in_gap(&g, at, ret);
 }
 
-void task_piece(const struct task *t, const struct tasks *ts, cc_ns at, bool ran,
-		struct tl_piece *ret)
-{
-	uint32_t near = vec_lower_bound(&t->eps, out, at);
-
-	task_piece_near(t, ts, at, ran, &near, ret);
-}
-
 bool task_ran_through(const struct task *t, cc_ns a, cc_ns b, cc_ns *ret_cpu)
 {
 	*ret_cpu = b - a;
-	for (uint32_t i = vec_lower_bound(&t->eps, in, a + 1); i < t->eps.cnt; i++) {
+	for (uint32_t i = task_ep_until(t, a + 1); i < t->eps.cnt; i++) {
 		const struct episode *ep = &t->eps.p[i];
 
 		if (ep->out >= b)
@@ -259,7 +270,7 @@ int tasks_wake(struct tasks *ts, const struct cc_rec_wake *r)
 	if (!t || !t->timeline)
 		return 1; /* nothing is kept of it */
 	/* on ties the waking comes before the switch-in */
-	i = vec_lower_bound(&t->eps, out, r->h.ts);
+	i = task_ep_from(t, r->h.ts);
 	if (i > 0 && r->h.ts <= t->eps.p[i - 1].in)
 		return wake_in(ts, t, i - 1, r);
 	if (i < t->eps.cnt) {

@@ -204,7 +204,7 @@ const struct given_wake *wakes_given(struct task *t, cc_ns lo, cc_ns hi, uint32_
 
 const struct episode *wakes_episode_of(const struct task *t, cc_ns at)
 {
-	uint32_t i = vec_lower_bound(&t->eps, out, at + 1);
+	uint32_t i = task_ep_from(t, at + 1);
 
 	while (i-- > 0 && t->eps.p[i].in >= at)
 		if (t->eps.p[i].wake == at && ep_blocked(&t->eps.p[i]))

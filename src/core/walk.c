@@ -243,13 +243,13 @@ static cc_ns walk_no_data(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, cc_ns
 void walk_span(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, bool ran, uint16_t depth)
 {
 	const struct task *t = &w->e->tasks.v.p[ti];
-	uint32_t first = w->out.cnt, near = vec_lower_bound(&t->eps, out, hi);
+	uint32_t first = w->out.cnt;
 
 	for (cc_ns at = hi; at > lo && !w->err;) {
 		struct tl_piece tp;
 		cc_ns a;
 
-		task_piece_near(t, &w->e->tasks, at, ran && at == hi, &near, &tp);
+		task_piece(t, &w->e->tasks, at, ran && at == hi, &tp);
 		a = CC_MAX(tp.start, lo);
 		if (w->out.cnt > w->pieces_max) {
 			/* more than anybody can look at: the rest stays one piece */

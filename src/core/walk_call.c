@@ -12,7 +12,7 @@ static struct cc_reqid touched(const struct engine *e, const struct sock_io *io,
 {
 	const struct task *t = tasks_find(&e->tasks, io->tid, io->t);
 
-	for (uint32_t i = t ? vec_lower_bound(&t->touches, t, io->t) : 0;
+	for (uint32_t i = t ? task_touch_from(t, io->t) : 0;
 	     t && i < t->touches.cnt && t->touches.p[i].t == io->t; i++)
 		if (t->touches.p[i].socket == cookie && touch_is_server(&t->touches.p[i]))
 			return touch_id(&t->touches.p[i]);
@@ -90,15 +90,15 @@ bool walk_call(struct walk *w, struct cc_piece *p, const struct sock *s)
 struct cc_reqid walk_answered(const struct walk *w, const struct task *waker, cc_ns wake)
 {
 	struct cc_reqid none = { 0 };
-	uint32_t i = vec_lower_bound(&waker->touches, t, wake);
+	uint32_t i = task_touch_from(waker, wake);
 	const struct sock_touch *s = &waker->touches.p[i];
 
 	if (i == waker->touches.cnt || s->op != CC_OP_SEND || !touch_is_server(s) ||
 	    requests_find(&w->e->reqs, touch_id(s)) == w->r)
 		return none;
 	/* the wake came out of this send when it did not sleep between */
-	return vec_lower_bound(&waker->eps, out, wake) ==
-			       vec_lower_bound(&waker->eps, out, s->t + 1)
+	return task_ep_from(waker, wake) ==
+			       task_ep_from(waker, s->t + 1)
 		       ? touch_id(s)
 		       : none;
 }

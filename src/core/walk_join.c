@@ -15,7 +15,7 @@ struct join {
 /* @t waits for @o too, after this wait. */
 static bool waits_later(const struct join *j, const struct task *o, cc_ns to)
 {
-	for (uint32_t i = vec_lower_bound(&j->t->eps, out, j->b), n = 0;
+	for (uint32_t i = task_ep_from(j->t, j->b), n = 0;
 	     i < j->t->eps.cnt && j->t->eps.p[i].out < to && n < SIBLINGS_LOOKED; i++, n++)
 		if (ep_task_wake(&j->t->eps.p[i]) && j->t->eps.p[i].waker_tid == o->tid)
 			return true;

@@ -14,7 +14,7 @@ static cc_ns matters_until(const struct engine *e, const struct req_news *n)
 
 	if (!t)
 		return n->to;
-	i = vec_lower_bound(&t->touches, t, n->to + 1);
+	i = task_touch_from(t, n->to + 1);
 	return i < t->touches.cnt ? t->touches.p[i].t : CC_NEVER;
 }
 
