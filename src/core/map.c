@@ -7,7 +7,7 @@
 
 static struct map_slot *slot_of(const struct map *m, uint64_t key)
 {
-	uint32_t i = (uint32_t)map_mix(key) & (m->cap - 1);
+	uint32_t i = map_home(key) & (m->cap - 1);
 
 	while (m->slots[i].val && m->slots[i].key != key)
 		i = (i + 1) & (m->cap - 1);
@@ -57,7 +57,7 @@ void map_del(struct map *m, uint64_t key)
 		return;
 	hole = (uint32_t)(slot_of(m, key) - m->slots);
 	for (uint32_t i = (hole + 1) & mask; m->slots[i].val; i = (i + 1) & mask) {
-		uint32_t home = (uint32_t)map_mix(m->slots[i].key) & mask;
+		uint32_t home = map_home(m->slots[i].key) & mask;
 
 		/* stays, when its home lies behind the hole */
 		if (((i - home) & mask) < ((i - hole) & mask))
