@@ -34,6 +34,8 @@ void requests_unlist(struct requests *rs, enum req_list which, req_stay_fn *stay
 	for (uint32_t i = 0; i < v->cnt; i++) {
 		struct req *r = v->p[i];
 
+		if (i + REQ_PREFETCH < v->cnt)
+			req_prefetch(v->p[i + REQ_PREFETCH]);
 		if (stay(ctx, r)) {
 			v->p[kept++] = r;
 			continue;

@@ -194,6 +194,16 @@ void requests_evict_receivers(struct requests *rs);
  * thread may wait on them. They are learned anew by their next record. */
 void requests_evict_socks(struct requests *rs, cc_ns before);
 
+/* Every TICK goes through what came, several times, and that is more than a cache holds. */
+#define REQ_PREFETCH 8 /* ahead */
+static inline void req_prefetch(const struct req *r)
+{
+	__builtin_prefetch(&r->pub.rec.first_recv);
+	__builtin_prefetch(&r->pub.end);
+	__builtin_prefetch(&r->told);
+	__builtin_prefetch(&r->ops);
+}
+
 static inline struct cc_reqid reqid_of(uint64_t cookie, uint32_t ordinal)
 {
 	return (struct cc_reqid){ cookie, ordinal, CC_REQID_SOCK };

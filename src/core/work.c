@@ -198,8 +198,11 @@ static int gather_due(struct engine *e, cc_ns now)
 	int err = 0;
 
 	e->due.cnt = 0;
-	for (uint32_t i = 0; i < v->cnt && !err; i++)
+	for (uint32_t i = 0; i < v->cnt && !err; i++) {
+		if (i + REQ_PREFETCH < v->cnt)
+			req_prefetch(v->p[i + REQ_PREFETCH]);
 		err = put_due(e, v->p[i]);
+	}
 	v = &rs->list[LIST_OPEN];
 	for (uint32_t i = 0; i < v->cnt && now && !err; i++) {
 		if (!v->p[i]->open)
@@ -216,13 +219,21 @@ static int gather_due(struct engine *e, cc_ns now)
 	return err;
 }
 
+/* The @i th of those that are due; what comes later is fetched meanwhile. */
+static struct due *due_at(const struct engine *e, uint32_t i)
+{
+	if (i + REQ_PREFETCH < e->due.cnt)
+		req_prefetch(e->due.p[i + REQ_PREFETCH].r);
+	return &e->due.p[i];
+}
+
 /* Which of those that are due are no single requests, nor those before them. */
 static int find_mixed(struct engine *e)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++) { /* it may grow */
-		struct req *r = e->due.p[i].r, *before;
+		struct req *r = due_at(e, i)->r, *before;
 
 		if (!mixed_is_new(e, r))
 			continue;
@@ -240,11 +251,13 @@ static int find_links(struct engine *e)
 {
 	int err = 0;
 
+	if (!e->reqs.upstreams.cnt)
+		return 0;
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
 		struct req *linked[LINK_GROUP_MAX];
 		uint32_t cnt;
 
-		err = link_group(e, e->due.p[i].r, linked, &cnt);
+		err = link_group(e, due_at(e, i)->r, linked, &cnt);
 		for (uint32_t n = 0; n < cnt && !err; n++)
 			if (linked[n]->finished)
 				err = forget(e, linked[n]);
@@ -258,7 +271,7 @@ static int identify(struct engine *e, uint32_t done, uint64_t *ret_told)
 	int err = 0;
 
 	for (uint32_t i = done; i < e->due.cnt && !err; i++) {
-		struct due *d = &e->due.p[i];
+		struct due *d = due_at(e, i);
 		struct req *r = d->r;
 
 		d->first = e->segs.cnt;
@@ -320,10 +333,11 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	}
 	if (!err)
 		err = select_shown(e, to);
-	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
-		err = work_out(e, &e->due.p[i]);
-	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
-		err = settle(e, e->due.p[i].r, to);
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
+		const struct due *d = due_at(e, i);
+
+		err = work_out(e, d) ?: settle(e, d->r, to);
+	}
 	e->reqs.worked_to = CC_MAX(e->reqs.worked_to, to);
 	if (!err)
 		work_tidy(e, to, now);
