@@ -77,36 +77,36 @@ void sort_tail(void *p, size_t old, size_t cnt, size_t size,
 	})
 
 /* The same, looked for from @near on, which is no further away than the answer, as a rule. */
-#define vec_lower_bound_near(v, field, value, near)                           \
-	({                                                                    \
-		uint32_t lo_ = 0, hi_ = (v)->cnt, at_ = CC_MIN((near), hi_);  \
-		if (at_ < hi_ && (v)->p[at_].field < (value)) {               \
-			lo_ = at_ + 1;                                        \
-			for (uint32_t d_ = 1; d_ < hi_ - at_; d_ *= 2) {      \
-				if ((v)->p[at_ + d_].field >= (value)) {      \
-					hi_ = at_ + d_;                       \
-					break;                                \
-				}                                             \
-				lo_ = at_ + d_ + 1;                           \
-			}                                                     \
-		} else {                                                      \
-			hi_ = at_;                                            \
-			for (uint32_t d_ = 1; d_ <= at_; d_ *= 2) {           \
-				if ((v)->p[at_ - d_].field < (value)) {       \
-					lo_ = at_ - d_ + 1;                   \
-					break;                                \
-				}                                             \
-				hi_ = at_ - d_;                               \
-			}                                                     \
-		}                                                             \
-		while (lo_ < hi_) {                                           \
-			uint32_t mid_ = lo_ + (hi_ - lo_) / 2;                \
-			if ((v)->p[mid_].field < (value))                     \
-				lo_ = mid_ + 1;                               \
-			else                                                  \
-				hi_ = mid_;                                   \
-		}                                                             \
-		lo_;                                                          \
+#define vec_lower_bound_near(v, field, value, near)                          \
+	({                                                                   \
+		uint32_t lo_ = 0, hi_ = (v)->cnt, at_ = CC_MIN((near), hi_); \
+		if (at_ < hi_ && (v)->p[at_].field < (value)) {              \
+			lo_ = at_ + 1;                                       \
+			for (uint32_t d_ = 1; d_ < hi_ - at_; d_ *= 2) {     \
+				if ((v)->p[at_ + d_].field >= (value)) {     \
+					hi_ = at_ + d_;                      \
+					break;                               \
+				}                                            \
+				lo_ = at_ + d_ + 1;                          \
+			}                                                    \
+		} else {                                                     \
+			hi_ = at_;                                           \
+			for (uint32_t d_ = 1; d_ <= at_; d_ *= 2) {          \
+				if ((v)->p[at_ - d_].field < (value)) {      \
+					lo_ = at_ - d_ + 1;                  \
+					break;                               \
+				}                                            \
+				hi_ = at_ - d_;                              \
+			}                                                    \
+		}                                                            \
+		while (lo_ < hi_) {                                          \
+			uint32_t mid_ = lo_ + (hi_ - lo_) / 2;               \
+			if ((v)->p[mid_].field < (value))                    \
+				lo_ = mid_ + 1;                              \
+			else                                                 \
+				hi_ = mid_;                                  \
+		}                                                            \
+		lo_;                                                         \
 	})
 
 /* Where an element with @value goes, after equal ones: at the end, as a rule. */

@@ -15,8 +15,7 @@ static const struct sock *socket_of_wait(const struct engine *e, const struct ta
 	if (i == t->touches.cnt || t->touches.p[i].op != CC_OP_RECV)
 		return NULL;
 	/* asleep between, it may have been another event */
-	if (task_ep_from(t, ep->out + 1) !=
-	    task_ep_from(t, t->touches.p[i].t))
+	if (task_ep_from(t, ep->out + 1) != task_ep_from(t, t->touches.p[i].t))
 		return NULL;
 	return requests_sock(&e->reqs, t->touches.p[i].socket);
 }
@@ -44,8 +43,7 @@ static bool sent_by_waker(const struct engine *e, const struct episode *ep,
 	if (i == k->touches.cnt || k->touches.p[i].op != CC_OP_SEND ||
 	    k->touches.p[i].socket != mirror->cookie)
 		return false;
-	return task_ep_from(k, ep->wake) ==
-	       task_ep_from(k, k->touches.p[i].t + 1);
+	return task_ep_from(k, ep->wake) == task_ep_from(k, k->touches.p[i].t + 1);
 }
 
 static bool is_net(enum wait_class cls)

@@ -139,8 +139,8 @@ static void del_touch(struct requests *rs, uint32_t tid, cc_ns at, struct cc_req
 
 	if (!t)
 		return;
-	for (uint32_t i = task_touch_from(t, at);
-	     i < t->touches.cnt && t->touches.p[i].t == at; i++) {
+	for (uint32_t i = task_touch_from(t, at); i < t->touches.cnt && t->touches.p[i].t == at;
+	     i++) {
 		if (!t->touches.p[i].from_req || !cc_reqid_eq(touch_id(&t->touches.p[i]), id))
 			continue;
 		t->touches.cnt--;

@@ -167,9 +167,8 @@ static void describe_runq(struct walk *w, const struct task *t, const struct tl_
 		p->occupant_tid = s->occupant_tid;
 		p->occupant_tgid = s->occupant_tgid;
 		p->occupant_ns = s->occupant_ns;
-		p->evidence |= p->occupant_ns >= (p->end - p->start) / 2
-				       ? CC_EV_BIT(OCCUPANT)
-				       : CC_EV_BIT(OCCUPANT_PART);
+		p->evidence |= p->occupant_ns >= (p->end - p->start) / 2 ? CC_EV_BIT(OCCUPANT)
+									 : CC_EV_BIT(OCCUPANT_PART);
 	}
 	if (s && s->flags & CC_EX_MIGRATED) {
 		p->flags |= CC_PC_MIGRATED;
@@ -182,8 +181,7 @@ void walk_runq(struct walk *w, const struct task *t, cc_ns a, cc_ns b, const str
 {
 	const struct side *s = ep_side(&w->e->tasks, tp->ep);
 	cc_ns throttled = CC_MIN(CC_MAX(tp->start + (s ? s->throttled_ns : 0), a), b);
-	struct cc_piece *p =
-		put_leaf(w, t, throttled, b, depth, WAIT_RUNQ, CC_EV_BIT(SCHED));
+	struct cc_piece *p = put_leaf(w, t, throttled, b, depth, WAIT_RUNQ, CC_EV_BIT(SCHED));
 
 	if (p)
 		describe_runq(w, t, tp, s, p);

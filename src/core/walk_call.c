@@ -97,8 +97,5 @@ struct cc_reqid walk_answered(const struct walk *w, const struct task *waker, cc
 	    requests_find(&w->e->reqs, touch_id(s)) == w->r)
 		return none;
 	/* the wake came out of this send when it did not sleep between */
-	return task_ep_from(waker, wake) ==
-			       task_ep_from(waker, s->t + 1)
-		       ? touch_id(s)
-		       : none;
+	return task_ep_from(waker, wake) == task_ep_from(waker, s->t + 1) ? touch_id(s) : none;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort_tail(): what grows at its end is sorted, whatever runs it consists of. */
+/* Sorting what grows at its end, finding what lies nearby, and maps. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "map.h"
 #include "mem.h"
 
 struct item {
@@ -56,5 +57,47 @@ Test(mem, sorted_as_a_stable_sort_does)
 			cr_assert(v[i - 1].key < v[i].key ||
 					  (v[i - 1].key == v[i].key && v[i - 1].nr < v[i].nr),
 				  "round %d, %zu of %zu", round, i, cnt);
+	}
+}
+
+struct moment {
+	uint64_t t;
+};
+
+/* Whatever is taken for near: the answer is that of a search through all. */
+Test(mem, what_is_looked_for_nearby_is_found_from_anywhere)
+{
+	struct moment all[40];
+	VEC(struct moment) v = { .p = all };
+
+	for (v.cnt = 0; v.cnt <= ARRAY_SIZE(all); v.cnt++) {
+		for (uint32_t i = 0; i < v.cnt; i++)
+			all[i].t = 2 * (i / 3); /* some are equal */
+		for (uint64_t value = 0; value < 30; value++)
+			for (uint32_t near = 0; near < 44; near++)
+				cr_assert_eq(vec_lower_bound_near(&v, t, value, near),
+					     vec_lower_bound(&v, t, value), "of %u: %lu from %u",
+					     v.cnt, value, near);
+	}
+}
+
+/* Numbers one after the other and multiples of four share their places in a map. */
+Test(mem, a_map_keeps_neighbouring_keys_apart)
+{
+	static const uint64_t steps[] = { 1, 3, 4, 64, 4096, 1ull << 40 };
+	enum { KEYS = 3000 };
+
+	for (uint32_t s = 0; s < ARRAY_SIZE(steps); s++) {
+		struct mem m = { 0 };
+		struct map map = { 0 };
+
+		for (uint32_t i = 0; i < KEYS; i++)
+			cr_assert_eq(map_put(&m, &map, i * steps[s], i + 1), 0);
+		for (uint32_t i = 0; i < KEYS; i += 2)
+			map_del(&map, i * steps[s]);
+		for (uint32_t i = 0; i < KEYS; i++)
+			cr_assert_eq(map_get(&map, i * steps[s]), i % 2 ? i + 1 : 0);
+		map_done(&m, &map);
+		cr_assert_eq(m.used, 0);
 	}
 }
