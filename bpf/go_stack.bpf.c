@@ -125,7 +125,7 @@ __noinline __u64 go_stack(const struct go_frame *top, __u64 now)
 	rec_init(&r->h, (__u16)size, CC_REC_STACK, b->full ? CC_ST_COMPLETE : 0, (__u16)cnt, now);
 	r->key = key;
 	r->tgid = cur->tgid;
-	r->pad = 0;
+	r->gen = 0;
 	if (bpf_ringbuf_output(&events, b, size, BPF_RB_NO_WAKEUP)) {
 		cnt_add(CC_CNT_DROP_SNAP, 1);
 		return 0;

@@ -7,6 +7,7 @@
  *
  * The kernel shows an element again when its output did not fit, so nothing here may count twice.
  */
+#include "layout.h"
 #include "look.h"
 #include "snap.h"
 
@@ -144,6 +145,7 @@ static __noinline int open_snap(struct seq_file *seq, struct task_struct *p, __u
 	if (frames > SNAP_FRAME_BYTES)
 		frames = SNAP_FRAME_BYTES;
 	snap_regs(s, p, (struct pt_regs *)bpf_task_pt_regs(p));
+	s->layout = code_look(s, p);
 	want = cfg.snap_bytes;
 	if (s->stack_top && s->stack_top - s->sp < want)
 		want = (__u32)(s->stack_top - s->sp) & ~7u;

@@ -36,6 +36,7 @@ static __noinline int snap_keep_user(struct task_struct *p, __u64 out)
 	s = (struct cc_rec_snap *)(k->buf.room + SNAP_FRAME_BYTES);
 	__builtin_memset(s, 0, sizeof(*s));
 	snap_regs(s, p, (struct pt_regs *)bpf_task_pt_regs(p));
+	s->layout = code_look(s, p);
 	s->byte_cnt = snap_user_bytes(s, &k->buf, SNAP_BYTES_AT);
 	k->bytes = s->byte_cnt;
 	return 0;

@@ -145,8 +145,8 @@ static __noinline int snap_current(void *ctx, struct task_struct *cur, __u32 slo
 	if (who->user) {
 		snap_regs(s, cur, (struct pt_regs *)bpf_task_pt_regs(cur));
 		bytes = snap_user_bytes(s, b, SNAP_BYTES_AT);
-		s->layout = cfg.rule_cache ? chain_layout(cur, &s->code_pages) : 0;
-		if (s->layout)
+		s->layout = code_look(s, cur);
+		if (s->layout && cfg.rule_cache)
 			ukey = chain_user(cb, b->room + SNAP_BYTES_AT, bytes);
 		if (who->kind != CC_SNAP_SAMPLE) /* they stand anywhere */
 			cnt_add(ukey ? CC_CNT_CHAINS : CC_CNT_SNAPS, 1);

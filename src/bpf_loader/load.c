@@ -192,7 +192,7 @@ static int try_load(struct loader *l, const struct btf *kernel, const struct att
 	l->iter_sleepable = a->sleepable;
 	set_config(l, kernel);
 	choose_programs(l, kernel);
-	rules_prepare(l, a->rules);
+	rules_prepare(l, a->rules, load_has_tracepoint(kernel, "vm_unmapped_area"));
 	sample_prepare(l);
 	int ret = bpf_map__set_max_entries(l->skel->maps.events, (__u32)l->o.ring_bytes);
 	if (!ret)

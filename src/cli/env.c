@@ -60,7 +60,7 @@ static enum cli_exit try_to_trace(void)
 		printf("tracing\n  no   %s\n", why.msg);
 		return CLI_CANNOT_TRACE;
 	}
-	bool unwinds = loader_rule_cache(s, &rules);
+	bool unwinds = loader_rule_cache(s, &rules) && rules.rule;
 	err = loader_stats(s, &st);
 	if (err) {
 		cc_source_free(s);

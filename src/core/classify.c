@@ -305,7 +305,7 @@ static enum wait_class of_stack(const struct classifier *c, uint64_t kstack)
 	for (uint32_t i = 0; i < s.cnt; i++) {
 		struct engine_frame f;
 
-		if (!names_get_frame(c->names, 0, s.ip[i], &f))
+		if (!names_get_frame(c->names, 0, s.gen, s.ip[i], &f))
 			continue;
 		for (size_t j = 0; j < ARRAY_SIZE(frames); j++) {
 			size_t len = strlen(frames[j].prefix);

@@ -149,6 +149,7 @@ bool engine_go_served(struct engine *e, uint32_t tgid, uint64_t goid, cc_ns at,
 
 struct engine_stack {
 	uint32_t tgid, flags, cnt; /* CC_ST_* */
+	uint32_t gen;              /* of its process's mappings: engine_frame() */
 	const uint64_t *ip;
 };
 bool engine_stack(const struct engine *e, uint64_t key, struct engine_stack *ret);
@@ -162,7 +163,9 @@ struct engine_frame {
 	uint32_t mapping; /* for engine_mapping(); 0: the address lies in none */
 	bool named;
 };
-bool engine_frame(const struct engine *e, uint32_t tgid, uint64_t ip, struct engine_frame *ret);
+#define ENGINE_GEN_NOW UINT32_MAX /* for @gen: as it was told last */
+bool engine_frame(const struct engine *e, uint32_t tgid, uint32_t gen, uint64_t ip,
+		  struct engine_frame *ret);
 
 /* A file as it was mapped; false: no such number. */
 struct engine_mapping {

@@ -91,9 +91,10 @@ bool engine_stack(const struct engine *e, uint64_t key, struct engine_stack *ret
 	return names_get_stack(&e->names, key, ret);
 }
 
-bool engine_frame(const struct engine *e, uint32_t tgid, uint64_t ip, struct engine_frame *ret)
+bool engine_frame(const struct engine *e, uint32_t tgid, uint32_t gen, uint64_t ip,
+		  struct engine_frame *ret)
 {
-	return names_get_frame(&e->names, tgid, ip, ret);
+	return names_get_frame(&e->names, tgid, gen, ip, ret);
 }
 
 bool engine_mapping(const struct engine *e, uint32_t mapping, struct engine_mapping *ret)

@@ -82,7 +82,8 @@ static int look_at_new(struct engine *e)
 
 		if (!t || !task_is_go(t) || t->born == CC_NEVER)
 			continue;
-		if (!names_get_frame(&e->names, t->tgid, task_go(&e->tasks, t)->start_pc, &f)) {
+		if (!names_get_frame(&e->names, t->tgid, ENGINE_GEN_NOW,
+				     task_go(&e->tasks, t)->start_pc, &f)) {
 			if (t->dead == CC_NEVER) /* its name may come yet */
 				e->tasks.go.fresh.p[kept++] = tid;
 			continue;

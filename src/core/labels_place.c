@@ -28,11 +28,12 @@ static cc_str frame_text(struct labels *n, const struct engine_frame *f, uint64_
 			    (unsigned long long)f->module_off);
 }
 
-static struct engine_frame frame_of(const struct labels *n, uint32_t tgid, uint64_t ip)
+static struct engine_frame frame_of(const struct labels *n, const struct engine_stack *st,
+				    uint32_t i)
 {
 	struct engine_frame f = { 0 };
 
-	f.named = engine_frame(n->e, tgid, ip, &f);
+	f.named = engine_frame(n->e, st->tgid, st->gen, st->ip[i], &f);
 	return f;
 }
 
@@ -69,7 +70,7 @@ static cc_str find_site(struct labels *n, uint64_t ustack)
 	if (!engine_stack(n->e, ustack, &st) || !st.cnt || st.flags & CC_ST_KERNEL)
 		return 0;
 	while (pick < st.cnt) {
-		struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]), last;
+		struct engine_frame f = frame_of(n, &st, pick), last;
 
 		for (uint32_t i = 0; frame_line(&f, i, &last);)
 			i++;
@@ -80,7 +81,7 @@ static cc_str find_site(struct labels *n, uint64_t ustack)
 	}
 	if (pick == st.cnt) /* nothing but plumbing */
 		pick = 0;
-	struct engine_frame f = frame_of(n, st.tgid, st.ip[pick]), line;
+	struct engine_frame f = frame_of(n, &st, pick), line;
 
 	/* the function that is there, as a symbol table has it: what was inlined is on the stack */
 	for (uint32_t i = 0; frame_line(&f, i, &line);)
@@ -151,7 +152,7 @@ static uint32_t add_stack(struct labels *n, const struct engine_stack *st)
 	uint32_t first = n->frames.cnt;
 
 	for (uint32_t i = 0; i < st->cnt && n->frames.cnt - first < CC_STACK_MAX; i++) {
-		struct engine_frame f = frame_of(n, st->tgid, st->ip[i]), line;
+		struct engine_frame f = frame_of(n, st, i), line;
 
 		for (uint32_t j = 0; frame_line(&f, j, &line); j++) {
 			cc_str module = strpool_add(&n->pool, line.module, line.module_len);

@@ -7,6 +7,7 @@
 
 #define NOTES_MAX 64
 #define TARGETS_MAX 4096
+#define MODULE_STEPS 32
 
 void names_init(struct names *n, struct mem *mem, size_t limit)
 {
@@ -78,6 +79,7 @@ int names_stack(struct names *n, const struct cc_rec_stack *r)
 		.cnt = r->h.aux,
 		.tgid = r->tgid,
 		.flags = r->h.flags,
+		.gen = r->gen,
 	};
 	for (uint32_t i = 0; i < r->h.aux; i++)
 		n->ips.p[n->ips.cnt++] = r->ip[i];
@@ -93,6 +95,7 @@ bool names_get_stack(const struct names *n, uint64_t key, struct engine_stack *r
 	*ret = (struct engine_stack){
 		.tgid = s->tgid,
 		.flags = s->flags,
+		.gen = s->gen,
 		.cnt = s->cnt,
 		.ip = n->ips.p + s->first,
 	};
@@ -101,7 +104,26 @@ bool names_get_stack(const struct names *n, uint64_t key, struct engine_stack *r
 
 static uint64_t text_key(uint32_t kind, uint64_t id, uint64_t id2, uint32_t tgid)
 {
-	return map_mix2(map_mix2(id, id2), (uint64_t)kind << 32 | tgid);
+	/* those of a frame hang together: of its generations one is looked for */
+	return map_mix2(map_mix2(id, kind == CC_NAME_FRAME ? 0 : id2),
+			(uint64_t)kind << 32 | tgid);
+}
+
+/* The name of a frame as it was in generation @gen. */
+static const struct name_text *find_frame(const struct names *n, uint64_t ip, uint32_t tgid,
+					  uint64_t gen)
+{
+	const struct name_text *best = NULL;
+	uint32_t i = map_get(&n->by_text, text_key(CC_NAME_FRAME, ip, 0, tgid));
+
+	for (; i; i = n->texts.p[i - 1].next) {
+		const struct name_text *t = &n->texts.p[i - 1];
+
+		if (t->kind == CC_NAME_FRAME && t->id == ip && t->tgid == tgid && t->id2 <= gen &&
+		    (!best || t->id2 > best->id2))
+			best = t;
+	}
+	return best;
 }
 
 static struct name_text *find_text(const struct names *n, uint32_t kind, uint64_t id, uint64_t id2,
@@ -176,9 +198,13 @@ int names_name(struct names *n, const struct cc_rec_name *r)
 	old = is_listed(r->h.aux) ? NULL : find_text(n, r->h.aux, r->id, r->id2, r->tgid);
 	if ((old && same_text(n, old, r)) || is_full(n, r->h.size))
 		return 0;
-	if (old) { /* the file behind an address changed: the newer text counts */
+	if (old) { /* it is known better now, or means another thing: the newer text counts */
 		struct name_text *t = &n->texts.p[old - n->texts.p];
 
+		if (r->h.aux == CC_NAME_ADDR) { /* which lock was it? */
+			t->len[0] = t->len[1] = 0;
+			return 0;
+		}
 		err = keep_text(n, r->text, (size_t)r->len[0] + r->len[1], &off);
 		if (err)
 			return err;
@@ -200,7 +226,9 @@ int names_name(struct names *n, const struct cc_rec_name *r)
 	return err;
 }
 
-static uint32_t module_pos(const struct names *n, uint32_t tgid, uint64_t start)
+/* Behind the last of @tgid that begins at or before @start, and, if just there, in or before @gen.
+ */
+static uint32_t module_pos(const struct names *n, uint32_t tgid, uint64_t start, uint64_t gen)
 {
 	uint32_t lo = 0, hi = n->modules.cnt;
 
@@ -208,7 +236,9 @@ static uint32_t module_pos(const struct names *n, uint32_t tgid, uint64_t start)
 		uint32_t mid = lo + (hi - lo) / 2;
 		const struct name_module *m = &n->modules.p[mid];
 
-		if (m->tgid < tgid || (m->tgid == tgid && m->start <= start))
+		if (m->tgid < tgid ||
+		    (m->tgid == tgid &&
+		     (m->start < start || (m->start == start && m->gen <= gen))))
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -222,11 +252,12 @@ int names_module(struct names *n, const struct cc_rec_module *r)
 		.start = r->start,
 		.end = r->end,
 		.file_off = r->file_off,
+		.gen = cc_module_gen(r),
 		.tgid = r->tgid,
 		.len = (uint32_t)strnlen(r->path, r->path_len),
 		.build_id_len = (uint8_t)CC_MIN(r->build_id_len, sizeof(r->build_id)),
 	};
-	uint32_t i = module_pos(n, r->tgid, r->start);
+	uint32_t i = module_pos(n, m.tgid, m.start, m.gen);
 	int err;
 
 	if (r->start >= r->end)
@@ -239,7 +270,8 @@ int names_module(struct names *n, const struct cc_rec_module *r)
 		err = keep_text(n, r->path, m.len, &m.off);
 	if (err)
 		return err;
-	if (i > 0 && n->modules.p[i - 1].tgid == m.tgid && n->modules.p[i - 1].start == m.start) {
+	if (i > 0 && n->modules.p[i - 1].tgid == m.tgid && n->modules.p[i - 1].start == m.start &&
+	    n->modules.p[i - 1].gen == m.gen) {
 		n->modules.p[i - 1] = m; /* mapped anew at the same address */
 		return 0;
 	}
@@ -267,23 +299,41 @@ bool names_get_mapping(const struct names *n, uint32_t i, struct engine_mapping 
 	return true;
 }
 
-bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct engine_frame *ret)
+/* 1 + index of what was mapped at @ip in generation @gen; 0: nothing is known. What was there
+ * before lies close by: under the same start, or beside it if the two only overlap. */
+static uint32_t module_at(const struct names *n, uint32_t tgid, uint64_t gen, uint64_t ip)
 {
-	const struct name_text *t = find_text(n, CC_NAME_FRAME, ip, 0, tgid);
-	uint32_t i = module_pos(n, tgid, ip);
+	uint32_t best = 0, i = module_pos(n, tgid, ip, UINT64_MAX);
 
-	*ret = (struct engine_frame){ .text = "", .module = "" };
-	if (i > 0) {
+	for (unsigned int steps = 0; i > 0 && steps < MODULE_STEPS; i--, steps++) {
 		const struct name_module *m = &n->modules.p[i - 1];
 
-		if (m->tgid == tgid && ip < m->end) {
-			const char *path = n->text.p + m->off, *slash = strrchr(path, '/');
+		if (m->tgid != tgid)
+			break;
+		if (ip < m->end && m->gen <= gen && (!best || m->gen > n->modules.p[best - 1].gen))
+			best = i;
+	}
+	return best;
+}
 
-			ret->module = slash ? slash + 1 : path;
-			ret->module_len = strlen(ret->module);
-			ret->module_off = ip - m->start + m->file_off;
-			ret->mapping = i;
-		}
+bool names_get_frame(const struct names *n, uint32_t tgid, uint32_t gen, uint64_t ip,
+		     struct engine_frame *ret)
+{
+	const struct name_text *t = find_frame(n, ip, tgid, gen);
+	uint32_t i = module_at(n, tgid, gen, ip);
+
+	*ret = (struct engine_frame){ .text = "", .module = "" };
+	if (i) {
+		const struct name_module *m = &n->modules.p[i - 1];
+		const char *path = n->text.p + m->off, *slash = strrchr(path, '/');
+
+		ret->module = slash ? slash + 1 : path;
+		ret->module_len = strlen(ret->module);
+		ret->module_off = ip - m->start + m->file_off;
+		ret->mapping = i;
+		/* the name is of what was there before, and this has none */
+		if (t && t->id2 < m->gen)
+			t = NULL;
 	}
 	if (!t)
 		return false;

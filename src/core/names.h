@@ -9,7 +9,7 @@
 struct name_stack {
 	uint64_t key;
 	uint32_t first, cnt; /* in ips */
-	uint32_t tgid, flags;
+	uint32_t tgid, flags, gen;
 	uint32_t next; /* 1 + index of another with the same hash */
 };
 
@@ -22,7 +22,7 @@ struct name_text {
 };
 
 struct name_module {
-	uint64_t start, end, file_off;
+	uint64_t start, end, file_off, gen;
 	uint32_t tgid;
 	uint32_t off, len; /* path in text, NUL-terminated */
 	uint8_t build_id[24], build_id_len;
@@ -42,7 +42,7 @@ struct names {
 	VEC(uint64_t) ips;
 	VEC(struct name_stack) stacks;
 	VEC(struct name_text) texts;
-	VEC(struct name_module) modules; /* by (tgid, start) */
+	VEC(struct name_module) modules; /* by (tgid, start, gen) */
 	VEC(struct name_target) targets;
 	uint32_t followed_cnt;
 	VEC(uint32_t) notes; /* indexes in texts */
@@ -61,7 +61,8 @@ CC_NODISCARD int names_target(struct names *n, const struct cc_rec_target *r);
 
 bool names_get_stack(const struct names *n, uint64_t key, struct engine_stack *ret);
 bool names_get_mapping(const struct names *n, uint32_t i, struct engine_mapping *ret);
-bool names_get_frame(const struct names *n, uint32_t tgid, uint64_t ip, struct engine_frame *ret);
+bool names_get_frame(const struct names *n, uint32_t tgid, uint32_t gen, uint64_t ip,
+		     struct engine_frame *ret);
 
 /* Writes the text of what it names, without the module after it; returns its length, 0: none is
  * known. @tgid 0 where the kind has none. */

@@ -28,10 +28,12 @@ struct cc_rec_snap {     /* size counts only the bytes that are used */
 	__u64 layout; /* that was looked in */
 	__u64 miss;   /* cc_rule_key.ip of the frame that has no rule */
 	__u64 chain;  /* key of the CHAIN it would be, were it not to be verified */
+	/* of the process's code when it was taken (rule.h); 0: it was not looked at */
 	__u64 code_pages;
+	__u32 change, pad;
 	__u64 data[]; /* kframe_cnt kernel addresses, then byte_cnt bytes, padded to 8 */
 };
-_Static_assert(sizeof(struct cc_rec_snap) == 216, "wire size");
+_Static_assert(sizeof(struct cc_rec_snap) == 224, "wire size");
 
 /* A stack that the kernel side unwound by rules it was taught. Its frames come once, then only its
  * keys. */

@@ -6,7 +6,8 @@
  *
  * A rule belongs to (layout, ip). The layout is a hash of all that is mapped executable in a
  * process, so processes of one program share rules if, and only if, the same code lies at the same
- * addresses. The number of pages of code tells the kernel side when that has changed.
+ * addresses. The number of pages of code tells the kernel side when that has changed; it counts the
+ * changes, so that a stack is never read in the mappings of another time.
  */
 #ifndef CC_RULE_H
 #define CC_RULE_H
@@ -54,14 +55,19 @@ struct cc_rule_key {
 struct cc_layout {
 	__u64 id;         /* never 0 */
 	__u64 code_pages; /* as the kernel counts them: executable and not writable */
+	__u32 change;     /* the kernel's count of changes when it was read */
+	__u32 pad;
 };
 
 #ifndef __bpf__
 /* The kernel's side of the cache. Errors are no one's loss: what is not in it comes as a SNAP. */
 struct cc_rule_cache {
 	void (*layout)(void *ctx, uint32_t tgid, const struct cc_layout *l);
+	/* NULL: it does not unwind, but it sees changes */
 	void (*rule)(void *ctx, const struct cc_rule_key *k, const struct cc_rule *r);
 	void (*forget)(void *ctx, uint64_t key); /* of a CHAIN: tell its frames again */
+	/* How often @tgid's code has changed, as SNAPs have it in change; 0: it was not looked at. */
+	uint32_t (*change)(void *ctx, uint32_t tgid);
 	void *ctx;
 };
 #endif

@@ -75,26 +75,60 @@ static bool same_mapping(const struct mapping *a, const struct mapping *b)
 	       a->dev == b->dev && a->exec == b->exec;
 }
 
-/* Moves files and marks of @old to equal mappings of @new. Returns true if an old one that somebody
+/* One file at one place; or memory without a file, whose meaning is its owner's business. */
+static bool same_thing(const struct mapping *a, const struct mapping *b)
+{
+	return a->ino == b->ino && a->dev == b->dev &&
+	       (!a->ino || a->start - a->off == b->start - b->off);
+}
+
+/* Gives files and marks of @old to equal mappings of @m. Returns true if an old one that somebody
  * looked at has no equal. */
-static bool carry_over(struct maps *old, struct maps *new)
+static bool carry_over(const struct maps *old, struct maps *m)
 {
 	bool changed = false;
 
 	for (size_t i = 0, j = 0; i < old->cnt; i++) {
-		struct mapping *o = &old->v[i];
+		const struct mapping *o = &old->v[i];
 
-		while (j < new->cnt &&new->v[j].start < o->start)
+		while (j < m->cnt && m->v[j].start < o->start)
 			j++;
-		if (j < new->cnt && same_mapping(o, &new->v[j])) {
-			new->v[j].file = take_ptr(o->file);
-			new->v[j].told = o->told;
-			new->v[j].tried = o->tried;
+		if (j < m->cnt && same_mapping(o, &m->v[j])) {
+			m->v[j].file = o->file ? elf_file_get(o->file) : NULL;
+			m->v[j].told = o->told;
+			m->v[j].tried = o->tried;
 		} else if (o->told || o->tried) {
 			changed = true;
 		}
 	}
 	return changed;
+}
+
+/* Since when what is in @m is there: since @gen, unless all that was there before was the same
+ * thing. Returns true if something is new. */
+static bool date(const struct maps *old, struct maps *m, uint32_t gen)
+{
+	bool fresh = false;
+
+	for (size_t i = 0, j = 0; i < m->cnt; i++) {
+		struct mapping *p = &m->v[i];
+		bool same = false, other = false;
+
+		while (j < old->cnt && old->v[j].end <= p->start)
+			j++;
+		for (size_t k = j; k < old->cnt && old->v[k].start < p->end; k++) {
+			bool as_before = same_thing(&old->v[k], p);
+
+			same |= as_before;
+			other |= !as_before;
+			p->since = CC_MAX(p->since, old->v[k].since);
+		}
+		if (same && !other)
+			continue;
+		p->since = gen;
+		fresh = true;
+	}
+	return fresh;
 }
 
 static int parse_into(struct maps *m, const char *text, size_t len)
@@ -128,11 +162,12 @@ static int parse_into(struct maps *m, const char *text, size_t len)
 	return 0;
 }
 
-int maps_parse(struct maps *m, const char *text, size_t len, bool *ret_changed)
+int maps_renew_by(struct maps *m, const char *text, size_t len, struct maps_news *n)
 {
 	struct maps new;
 	int err;
 
+	maps_init(&n->old, m->tgid);
 	maps_init(&new, m->tgid);
 	if (len > TEXT_MAX)
 		return -EFBIG;
@@ -141,10 +176,26 @@ int maps_parse(struct maps *m, const char *text, size_t len, bool *ret_changed)
 		maps_done(&new);
 		return err;
 	}
-	*ret_changed = carry_over(m, &new);
-	maps_done(m);
+	n->changed = carry_over(m, &new);
+	n->fresh = date(m, &new, n->gen);
+	n->old = *m;
 	*m = new;
 	return 0;
+}
+
+static int forget_old(struct maps_news *n, bool *ret_changed, int err)
+{
+	maps_done(&n->old);
+	if (!err)
+		*ret_changed = n->changed;
+	return err;
+}
+
+int maps_parse(struct maps *m, const char *text, size_t len, bool *ret_changed)
+{
+	struct maps_news n = { 0 };
+
+	return forget_old(&n, ret_changed, maps_renew_by(m, text, len, &n));
 }
 
 static int read_all(int fd, char **ret, size_t *ret_len)
@@ -181,12 +232,13 @@ static int read_all(int fd, char **ret, size_t *ret_len)
 	return -ENOMEM;
 }
 
-int maps_refresh(struct maps *m, bool *ret_changed)
+int maps_renew(struct maps *m, struct maps_news *n)
 {
 	char path[32], *text = NULL;
 	size_t len = 0;
 	int fd, err;
 
+	maps_init(&n->old, m->tgid);
 	snprintf(path, sizeof(path), "/proc/%u/maps", m->tgid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -196,9 +248,16 @@ int maps_refresh(struct maps *m, bool *ret_changed)
 	if (err)
 		return err;
 	/* a process that is exiting has no mappings left, but those it had were right */
-	err = len ? maps_parse(m, text, len, ret_changed) : -ESRCH;
+	err = len ? maps_renew_by(m, text, len, n) : -ESRCH;
 	free(text);
 	return err;
+}
+
+int maps_refresh(struct maps *m, bool *ret_changed)
+{
+	struct maps_news n = { 0 };
+
+	return forget_old(&n, ret_changed, maps_renew(m, &n));
 }
 
 void maps_layout(const struct maps *m, struct cc_layout *ret)

@@ -29,6 +29,7 @@ struct mapping {
 	uint64_t ino;        /* 0: anonymous */
 	uint32_t dev;        /* as the kernel's s_dev: major << 20 | minor */
 	uint32_t path;       /* offset in maps.text */
+	uint32_t since;  /* the generation in which what is here came here */
 	bool exec, write;
 	bool told;             /* free for the user of the maps; survives a refresh */
 	bool tried;            /* to open it */
@@ -54,6 +55,16 @@ CC_NODISCARD int maps_refresh(struct maps *m, bool *ret_changed);
 
 /* As maps_refresh() from a text of @len bytes. */
 CC_NODISCARD int maps_parse(struct maps *m, const char *text, size_t len, bool *ret_changed);
+
+/* The same for who must know what was where before. */
+struct maps_news {
+	uint32_t gen;    /* in: the since of what is new; what only grew or shrank keeps its own */
+	bool fresh;      /* something is new */
+	bool changed;    /* as *ret_changed */
+	struct maps old; /* those of before, as they were; the caller's. Empty on failure */
+};
+CC_NODISCARD int maps_renew(struct maps *m, struct maps_news *n);
+CC_NODISCARD int maps_renew_by(struct maps *m, const char *text, size_t len, struct maps_news *n);
 
 struct mapping *maps_find(struct maps *m, uint64_t addr); /* NULL: nothing is mapped there */
 

@@ -18,6 +18,8 @@ struct jit_fn {
 	uint64_t start, end;
 	uint32_t name;  /* in text */
 	uint32_t order; /* a later one replaces what it covers */
+	uint32_t since; /* the generation in which it replaced one that had been asked for; or 0 */
+	bool told;      /* it was asked for */
 };
 
 struct perf_map {
@@ -25,7 +27,8 @@ struct perf_map {
 	dev_t dev;
 	ino_t ino;
 	off_t read_to; /* this far the file is known */
-	cc_ns next_read;
+	cc_ns next_read, next_renew;
+	size_t checked; /* so many had been looked at by find_replaced(); SIZE_MAX: another file */
 	char *text;
 	size_t text_len, text_cap;
 	struct jit_fn *v; /* by start, then order */
@@ -109,8 +112,10 @@ static int add_line(struct perf_map *m, const char *at, const char *end)
 		err = grow((void **)&m->v, &m->cap, m->cnt + 1, sizeof(*m->v));
 	if (err)
 		return err;
-	m->v[m->cnt] =
-		(struct jit_fn){ start, start + size, (uint32_t)m->text_len, (uint32_t)m->cnt };
+	m->v[m->cnt] = (struct jit_fn){ .start = start,
+					.end = start + size,
+					.name = (uint32_t)m->text_len,
+					.order = (uint32_t)m->cnt };
 	m->cnt++;
 	m->longest = CC_MAX(m->longest, size);
 	memcpy(m->text + m->text_len, at, len);
@@ -185,6 +190,7 @@ static void forget(struct perf_map *m)
 	m->read_to = 0;
 	m->text_len = m->cnt = 0;
 	m->longest = 0;
+	m->checked = SIZE_MAX;
 }
 
 /* Reads what has been added. A line that is not whole yet is left for the next time. */
@@ -197,7 +203,7 @@ static void read_more(struct perf_map *m)
 
 	if (fd < 0)
 		return;
-	if (st.st_dev != m->dev || st.st_ino != m->ino || st.st_size < m->read_to)
+	if (m->read_to && (st.st_dev != m->dev || st.st_ino != m->ino || st.st_size < m->read_to))
 		forget(m);
 	m->dev = st.st_dev;
 	m->ino = st.st_ino;
@@ -215,9 +221,9 @@ static void read_more(struct perf_map *m)
 	free(buf);
 }
 
-static const struct jit_fn *covering(const struct perf_map *m, uint64_t addr)
+static struct jit_fn *covering(const struct perf_map *m, uint64_t addr)
 {
-	const struct jit_fn *best = NULL;
+	struct jit_fn *best = NULL;
 	size_t lo = 0, hi = m->cnt;
 
 	while (lo < hi) {
@@ -229,7 +235,7 @@ static const struct jit_fn *covering(const struct perf_map *m, uint64_t addr)
 			hi = mid;
 	}
 	for (size_t i = lo; i && addr - m->v[i - 1].start < m->longest && lo - i < 4096; i--) {
-		const struct jit_fn *f = &m->v[i - 1];
+		struct jit_fn *f = &m->v[i - 1];
 
 		if (addr < f->end && (!best || f->order > best->order))
 			best = f;
@@ -237,10 +243,56 @@ static const struct jit_fn *covering(const struct perf_map *m, uint64_t addr)
 	return best;
 }
 
+/* Is @old, which was asked for, other code by now? Then that has been so since @gen. */
+static bool is_replaced(struct perf_map *m, struct jit_fn *old, uint32_t gen)
+{
+	const uint64_t at[] = { old->start, old->end - 1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		struct jit_fn *f = covering(m, at[i]);
+
+		if (f->order > old->order && strcmp(m->text + f->name, m->text + old->name) != 0) {
+			f->since = gen;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool perf_map_renew(struct perf_map *m, cc_ns now, uint32_t gen)
+{
+	bool any = false, other_file;
+
+	if (now < m->next_renew)
+		return false;
+	m->next_renew = now + READ_AGAIN;
+	read_more(m);
+	other_file = m->checked == SIZE_MAX;
+	if (m->checked == m->cnt)
+		return false;
+	m->checked = m->cnt;
+	for (size_t i = 0; i < m->cnt; i++) {
+		struct jit_fn *f = &m->v[i];
+
+		if (other_file)
+			f->since = gen;
+		else if (f->told && is_replaced(m, f, gen))
+			any = true;
+	}
+	return any || other_file;
+}
+
+uint32_t perf_map_since(const struct perf_map *m, uint64_t addr)
+{
+	const struct jit_fn *f = covering(m, addr);
+
+	return f ? f->since : 0;
+}
+
 int perf_map_find(struct perf_map *m, uint64_t addr, cc_ns now, const char **ret_name,
 		  uint64_t *ret_off)
 {
-	const struct jit_fn *f = covering(m, addr);
+	struct jit_fn *f = covering(m, addr);
 
 	if (!f && now >= m->next_read) {
 		m->next_read = now + READ_AGAIN;
@@ -249,6 +301,7 @@ int perf_map_find(struct perf_map *m, uint64_t addr, cc_ns now, const char **ret
 	}
 	if (!f)
 		return -ENOENT;
+	f->told = true;
 	*ret_name = m->text + f->name;
 	*ret_off = addr - f->start;
 	return 0;

@@ -20,6 +20,11 @@ void perf_map_free(struct perf_map *m); /* NULL is a no-op */
 CC_NODISCARD int perf_map_find(struct perf_map *m, uint64_t addr, cc_ns now, const char **ret_name,
 			       uint64_t *ret_off);
 
+/* Reads on, at most once a second. True: code that perf_map_find() has named is other code by now;
+ * perf_map_since() says @gen of it from now on. */
+bool perf_map_renew(struct perf_map *m, cc_ns now, uint32_t gen);
+uint32_t perf_map_since(const struct perf_map *m, uint64_t addr); /* 0: it was never other code */
+
 /* Takes lines of text, as read from the file: for tests and fuzzing. Returns 0 or -ENOMEM. */
 CC_NODISCARD int perf_map_parse(struct perf_map *m, const char *text, size_t len);
 

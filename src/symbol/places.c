@@ -18,7 +18,7 @@
 struct question {
 	struct place_file_id file;
 	int fd; /* owned; -1: the file was asked about before */
-	uint32_t tgid, epoch;
+	uint32_t tgid, since;
 	uint64_t ip, vaddr;
 	unsigned int back;
 	bool named;
@@ -113,7 +113,7 @@ static void *answer(void *ctx)
 		bool found = f && dwarf_place_find(f, q.vaddr, q.back, q.named, a);
 
 		a->tgid = q.tgid;
-		a->epoch = q.epoch;
+		a->since = q.since;
 		a->ip = q.ip;
 		a->back = q.back;
 		a->named = q.named;
@@ -194,13 +194,13 @@ static int fd_for(struct places *p, const struct elf_file *f, const struct place
 	return fd;
 }
 
-void places_ask(struct places *p, const struct elf_file *f, uint32_t tgid, uint32_t epoch,
+void places_ask(struct places *p, const struct elf_file *f, uint32_t tgid, uint32_t since,
 		uint64_t ip, uint64_t vaddr, unsigned int back, bool named)
 {
 	struct question q = {
 		.file = { f->dev, f->ino, f->mtime.tv_sec, f->mtime.tv_nsec },
 		.tgid = tgid,
-		.epoch = epoch,
+		.since = since,
 		.ip = ip,
 		.vaddr = vaddr,
 		.back = back,

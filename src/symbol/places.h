@@ -11,7 +11,7 @@
 #define PLACE_TEXT_MAX 1024
 
 struct place {
-	uint32_t tgid, epoch; /* as asked */
+	uint32_t tgid, since; /* as asked */
 	uint64_t ip;
 	unsigned int back;
 	bool named;
@@ -27,10 +27,10 @@ struct places;
 CC_NODISCARD int places_new(struct places **ret);
 void places_free(struct places *p); /* ends the thread after the answer it is at; NULL: no-op */
 
-/* Asks for @ip of process @tgid, which is @vaddr in @f as linked; @back: 1 if that is a return
+/* Asks for @ip of process @tgid since generation @since, which is @vaddr in @f as linked; @back: 1 if that is a return
  * address, which belongs to the call before it; @named: its function is known already. When too
  * many questions wait it is not answered (counted). */
-void places_ask(struct places *p, const struct elf_file *f, uint32_t tgid, uint32_t epoch,
+void places_ask(struct places *p, const struct elf_file *f, uint32_t tgid, uint32_t since,
 		uint64_t ip, uint64_t vaddr, unsigned int back, bool named);
 
 /* Waits until all questions are answered, at most @ms. */

@@ -18,7 +18,7 @@ int resolver_new(const struct resolver_opts *o, struct resolver **ret)
 		err = file_cache_new(&r->files);
 	}
 	if (!err)
-		err = procs_new(&r->procs);
+		err = procs_new(o->rules, &r->procs);
 	if (!err)
 		err = unwind_rows_new(r->files, &r->unwinder);
 	if (!err)
@@ -143,20 +143,29 @@ static int feed_sample(struct resolver *r, const struct cc_rec *rec, size_t len)
 /* Of a goroutine: walked in the kernel, by frame pointers, told without names. */
 static int feed_stack(struct resolver *r, const struct cc_rec *rec, size_t len)
 {
-	const struct cc_rec_stack *s = (const struct cc_rec_stack *)rec;
+	union {
+		char room[sizeof(struct cc_rec_stack) + CC_STACK_MAX * sizeof(__u64)];
+		struct cc_rec_stack s;
+	} b;
+	const struct cc_rec_stack *in = (const struct cc_rec_stack *)rec;
 	struct proc *proc;
 	int err;
 
-	if (len < sizeof(*s) || s->h.aux > CC_STACK_MAX ||
-	    len - sizeof(*s) < s->h.aux * sizeof(s->ip[0])) {
+	if (len < sizeof(*in) || len > sizeof(b) || in->h.aux > CC_STACK_MAX ||
+	    len - sizeof(*in) < in->h.aux * sizeof(in->ip[0])) {
 		r->health.damaged++;
 		return 0;
 	}
-	err = tell_record(&r->teller, rec, len);
-	if (err || s->h.flags & CC_ST_KERNEL)
-		return err;
-	proc = procs_get(r->procs, s->tgid);
-	return proc ? tell_user_frames(&r->teller, proc, s->ip, s->h.aux) : -ENOMEM;
+	memcpy(&b, rec, len);
+	if (b.s.h.flags & CC_ST_KERNEL)
+		return tell_record(&r->teller, rec, len);
+	proc = procs_get(r->procs, b.s.tgid);
+	if (!proc)
+		return -ENOMEM;
+	b.s.gen = procs_stack_gen(proc, &proc->now.maps, b.s.ip, b.s.h.aux);
+	err = tell_record(&r->teller, &b.s.h, len);
+	return err ? err
+		   : tell_user_frames(&r->teller, proc, &proc->now.maps, b.s.ip, b.s.h.aux);
 }
 
 /* A goroutine is called by the function it began with. */
@@ -168,7 +177,8 @@ static int feed_go_task(struct resolver *r, const struct cc_rec *rec, size_t len
 
 	if (len >= sizeof(*t) && t->start_pc) {
 		proc = procs_get(r->procs, t->tgid);
-		err = proc ? tell_user_frames(&r->teller, proc, &t->start_pc, 1) : -ENOMEM;
+		err = proc ? tell_user_frames(&r->teller, proc, &proc->now.maps,
+					       &t->start_pc, 1) : -ENOMEM;
 	}
 	return err ? err : tell_record(&r->teller, rec, len);
 }

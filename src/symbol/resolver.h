@@ -22,6 +22,7 @@ struct resolver_health {
 	uint64_t no_map;          /* that lead to an address without code: JIT, or a process gone */
 	uint64_t no_cfi;          /* that meet a function without unwind information */
 	uint64_t bad;             /* other incomplete ones */
+	uint64_t code_changed;    /* that no mappings known belong to: code came and went too fast */
 	uint64_t guessed;         /* frame pointers were needed */
 	uint64_t chains;          /* of user: unwound in the kernel */
 	uint64_t chains_unknown;  /* keys of stacks that cannot be told (any more): no stack then */

@@ -4,16 +4,16 @@
 #include <errno.h>
 #include <string.h>
 
-/* Tells the stack if it is new. *ret_key: its key, never 0. @epoch only says when an old stack's
- * addresses have come to mean other things. Returns 1 if it was told now, 0 if it was known. */
-static int tell_stack(struct resolver *r, uint8_t flags, uint32_t tgid, uint32_t epoch,
+/* Tells the stack if it is new. *ret_key: its key, never 0. Returns 1 if it was told now, 0 if it
+ * was known. */
+static int tell_stack(struct resolver *r, uint8_t flags, uint32_t tgid, uint32_t gen,
 		      const __u64 *ip, size_t cnt, uint64_t *ret_key)
 {
 	union {
 		__u64 room[sizeof(struct cc_rec_stack) / sizeof(__u64) + CC_STACK_MAX];
 		struct cc_rec_stack s;
 	} rec;
-	uint64_t key = hash_add(hash_add(0, flags), tgid), known;
+	uint64_t key = hash_add(hash_add(0, flags), (uint64_t)gen << 32 | tgid);
 	size_t size = sizeof(rec.s) + cnt * sizeof(*ip);
 	int err;
 
@@ -21,8 +21,7 @@ static int tell_stack(struct resolver *r, uint8_t flags, uint32_t tgid, uint32_t
 		key = hash_add(key, ip[i]);
 	key = key ? key : 1;
 	*ret_key = key;
-	known = hash_add(key, epoch);
-	err = keyset_add(&r->stacks, known ? known : 1);
+	err = keyset_add(&r->stacks, key);
 	if (err <= 0)
 		return err;
 	rec.s = (struct cc_rec_stack){
@@ -34,6 +33,7 @@ static int tell_stack(struct resolver *r, uint8_t flags, uint32_t tgid, uint32_t
 		       .ts = r->teller.ts },
 		.key = key,
 		.tgid = tgid,
+		.gen = gen,
 	};
 	memcpy(rec.s.ip, ip, cnt * sizeof(*ip));
 	r->health.stacks++;
@@ -88,35 +88,62 @@ static void verify(struct resolver *r, const struct cc_rec_snap *s, const struct
 	r->health.wrong += chain_key(key, s->layout, s->owner_tgid, flags) != s->chain;
 }
 
+/* Tells a stack of @proc in @m, and the names of its frames. */
+static int tell_user_stack(struct resolver *r, struct proc *proc, struct maps *m, uint8_t flags,
+			   const __u64 *ip, size_t cnt, uint64_t *ret_key)
+{
+	uint32_t gen = procs_stack_gen(proc, m, ip, cnt);
+	int err = tell_stack(r, flags, proc->tgid, gen, ip, cnt, ret_key);
+
+	return err <= 0 ? err : tell_user_frames(&r->teller, proc, m, ip, cnt);
+}
+
+static void unwind(struct resolver *r, struct maps *m, const struct cc_rec_snap *s,
+		   struct unwind_out *ret)
+{
+	struct unwind_in in;
+
+	unwind_in_from_snap(s, &in);
+	in.learn = r->teach.on;
+	r->unwinder->ops->unwind(r->unwinder, m, &in, ret);
+	if (!ret->cnt)
+		ret->ip[ret->cnt++] = s->ip; /* where it stood is known all the same */
+}
+
 static int user_stack(struct resolver *r, const struct cc_rec_snap *s, uint64_t *ret_key)
 {
 	struct proc *proc = procs_get(r->procs, s->owner_tgid);
-	struct unwind_in in;
+	struct proc_view view;
 	struct unwind_out o;
-	uint8_t flags;
-	int err;
+	uint8_t flags = 0;
 
 	if (!proc)
 		return -ENOMEM;
 	if (s->h.ts < proc->born) /* of the program before an exec */
 		return 0;
-	teach_layout(&r->teach, r->procs, proc, s);
-	unwind_in_from_snap(s, &in);
-	in.learn = r->teach.on;
-	r->unwinder->ops->unwind(r->unwinder, &proc->maps, &in, &o);
-	if (o.miss && procs_reread(r->procs, proc))
-		r->unwinder->ops->unwind(r->unwinder, &proc->maps, &in, &o);
+	if (!procs_view(r->procs, proc, s, &view)) {
+		r->health.code_changed++;
+		count_user(r, s->h.aux, flags);
+		return 0;
+	}
+	teach_layout(&r->teach, proc, s);
+	unwind(r, view.maps, s, &o);
+	if (o.miss && !s->change && procs_reread(r->procs, proc))
+		unwind(r, view.maps, s, &o);
+	if (procs_stack_gen(proc, view.maps, o.ip, o.cnt) > view.trust) {
+		r->health.code_changed++;
+		count_user(r, s->h.aux, flags);
+		return 0;
+	}
 	flags = (uint8_t)((o.end == UNWIND_START && !o.guessed ? CC_ST_COMPLETE : 0) |
 			  (o.guessed ? CC_ST_GUESSED : 0));
 	count_user(r, s->h.aux, flags);
 	count_end(&r->health, o.end);
-	teach_rules(&r->teach, proc, &o, s->miss);
-	if (s->chain && s->layout == proc->layout.id)
+	if (view.maps == &proc->now.maps)
+		teach_rules(&r->teach, proc, &o, s->miss);
+	if (s->chain)
 		verify(r, s, &o, flags);
-	if (!o.cnt)
-		o.ip[o.cnt++] = s->ip; /* where it stood is known all the same */
-	err = tell_stack(r, flags, s->owner_tgid, proc->epoch, o.ip, o.cnt, ret_key);
-	return err <= 0 ? err : tell_user_frames(&r->teller, proc, o.ip, o.cnt);
+	return tell_user_stack(r, proc, view.maps, flags, o.ip, o.cnt, ret_key);
 }
 
 static int kernel_stack(struct resolver *r, const __u64 *ip, size_t cnt, uint64_t *ret_key)
@@ -194,11 +221,13 @@ static uint64_t known(struct resolver *r, uint64_t key)
 static int user_chain(struct resolver *r, const struct cc_rec_chain *c, uint64_t *ret_key)
 {
 	struct proc *proc = procs_get(r->procs, c->owner_tgid);
+	struct maps *m;
 	int err;
 
 	if (!proc)
 		return -ENOMEM;
-	if (c->h.ts < proc->born || !teach_agrees(&r->teach, proc, c->layout)) {
+	m = c->h.ts < proc->born ? NULL : teach_maps(&r->teach, proc, c->layout);
+	if (!m) {
 		r->health.chains_unknown++;
 		return 0;
 	}
@@ -208,10 +237,10 @@ static int user_chain(struct resolver *r, const struct cc_rec_chain *c, uint64_t
 		*ret_key = known(r, c->ukey);
 		return 0;
 	}
-	err = tell_stack(r, c->h.flags, c->owner_tgid, proc->epoch, c->ip, c->ucnt, ret_key);
-	if (err >= 0)
+	err = tell_user_stack(r, proc, m, c->h.flags, c->ip, c->ucnt, ret_key);
+	if (!err)
 		teach_chain(&r->teach, c->ukey, *ret_key);
-	return err <= 0 ? err : tell_user_frames(&r->teller, proc, c->ip, c->ucnt);
+	return err;
 }
 
 static int kernel_chain(struct resolver *r, const struct cc_rec_chain *c, uint64_t *ret_key)

@@ -8,7 +8,6 @@
 #define TAUGHT_MAX (1u << 16)
 #define SETS 8192 /* twice as many chains as the kernel remembers to have told */
 #define WAYS 16
-#define BELIEVED CC_S(1) /* mappings that nobody said have changed */
 #define CHAINS ((size_t)SETS * WAYS)
 
 struct chain_slot {
@@ -17,9 +16,9 @@ struct chain_slot {
 
 int teach_init(struct teach *t, const struct cc_rule_cache *cache)
 {
-	*t = (struct teach){ .on = cache != NULL };
+	*t = (struct teach){ .on = cache && cache->rule };
 	keyset_init(&t->taught, TAUGHT_MAX);
-	if (!cache)
+	if (!t->on)
 		return 0;
 	t->cache = *cache;
 	t->chains = calloc(CHAINS, sizeof(*t->chains));
@@ -42,47 +41,43 @@ static cc_ns now(void)
 
 static void give_layout(struct teach *t, struct proc *proc)
 {
-	t->cache.layout(t->cache.ctx, proc->tgid, &proc->layout);
-	proc->layout_given = proc->layout.id;
+	t->cache.layout(t->cache.ctx, proc->tgid, &proc->now.layout);
+	proc->given = proc->now.layout;
 	proc->given_at = now();
 }
 
-void teach_layout(struct teach *t, struct procs *procs, struct proc *proc,
-		  const struct cc_rec_snap *s)
+static bool is_given(const struct proc *proc)
 {
-	bool lost, old, differs;
+	return proc->given.id == proc->now.layout.id &&
+	       proc->given.change == proc->now.layout.change;
+}
 
-	if (!t->on || !s->code_pages || (s->layout && s->layout == proc->layout.id))
+void teach_layout(struct teach *t, struct proc *proc, const struct cc_rec_snap *s)
+{
+	const struct cc_layout *l = &proc->now.layout;
+
+	if (!t->on || !l->id || s->layout == l->id || s->change != l->change ||
+	    s->code_pages != l->code_pages)
 		return;
-	/* it had one and has none: its code changed, unless this was taken before it was given */
-	lost = !s->layout && proc->layout_given && s->h.ts > proc->given_at;
-	old = !proc->layout_given && s->h.ts > proc->read_at + BELIEVED;
-	differs = s->code_pages != proc->layout.code_pages;
-	if (lost || old || differs) {
-		if (!procs_reread(procs, proc))
-			return;
-		differs = s->code_pages != proc->layout.code_pages;
-	}
-	if (!differs && proc->layout.id && (lost || proc->layout_given != proc->layout.id))
+	/* one that was taken before it was told says nothing */
+	if (!is_given(proc) || s->h.ts > proc->given_at)
 		give_layout(t, proc);
 }
 
-bool teach_agrees(struct teach *t, struct proc *proc, uint64_t layout)
+struct maps *teach_maps(struct teach *t, struct proc *proc, uint64_t layout)
 {
-	if (layout == proc->layout.id)
-		return true;
-	if (proc->layout.id && proc->layout_given != proc->layout.id)
+	if (layout != proc->now.layout.id && proc->now.layout.id && !is_given(proc))
 		give_layout(t, proc);
-	return false;
+	return procs_layout(proc, layout);
 }
 
 void teach_rules(struct teach *t, const struct proc *proc, const struct unwind_out *o,
 		 uint64_t miss)
 {
-	struct cc_rule_key k = { .layout = proc->layout.id };
+	struct cc_rule_key k = { .layout = proc->now.layout.id };
 	uint64_t exact = CC_RULE_EXACT;
 
-	if (!t->on || !proc->layout_given || proc->layout_given != proc->layout.id)
+	if (!t->on || proc->given.id != k.layout)
 		return;
 	for (unsigned int i = 0; i < o->cnt; i++) {
 		uint64_t known;

@@ -19,14 +19,13 @@ struct teach {
 CC_NODISCARD int teach_init(struct teach *t, const struct cc_rule_cache *cache);
 void teach_done(struct teach *t);
 
-/* Before the stack of @s is unwound: reads the mappings again if the kernel says that the code of
- * @proc has changed, and tells it what lies where. */
-void teach_layout(struct teach *t, struct procs *procs, struct proc *proc,
-		  const struct cc_rec_snap *s);
+/* Tells the kernel where @proc's code lies, if @s, which procs_view() found to be of now, shows that
+ * it does not know. */
+void teach_layout(struct teach *t, struct proc *proc, const struct cc_rec_snap *s);
 
-/* Does @proc's code lie where it did in @layout? If not, what was unwound there has no names here.
- */
-bool teach_agrees(struct teach *t, struct proc *proc, uint64_t layout);
+/* The mappings of @proc in @layout, in which the kernel unwound. NULL: not known (any more); then it
+ * is told the one of now. */
+struct maps *teach_maps(struct teach *t, struct proc *proc, uint64_t layout);
 
 /* After: what was learned. @miss: cc_rec_snap.miss, told again even if it was told before. */
 void teach_rules(struct teach *t, const struct proc *proc, const struct unwind_out *o,

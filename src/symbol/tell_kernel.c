@@ -41,7 +41,7 @@ static int tell_kernel(struct teller *t)
 
 	t->kernel_told = true;
 	kernel_build_id(&m);
-	err = tell_module(t, &m, "[kernel]");
+	err = tell_module(t, &m, "[kernel]", 0);
 	if (!err && !t->kernel)
 		err = tell_name(t, CC_NAME_NOTE, 0, 0, 0, note, sizeof(note) - 1, "", 0);
 	return err;

@@ -62,10 +62,16 @@ int tell_address(struct teller *t, struct proc *proc, uint64_t addr)
 	first = tell_first_time(t, TOLD_ADDR, (uint64_t)proc->epoch << 32 | proc->tgid, addr);
 	if (first <= 0)
 		return first;
-	f = data_file(t, &proc->maps, addr, &p, &vaddr);
-	if (!f)
-		return 0; /* the heap, a stack: the address says all */
-	base = maps_base_name(&proc->maps, p, &base_len);
+	f = data_file(t, &proc->now.maps, addr, &p, &vaddr);
+	if (!f) { /* the heap, a stack: the address says all; unless it meant something before */
+		if (!tell_was_told(t, TOLD_ADDR_NAME, proc->tgid, addr))
+			return 0;
+		return tell_name(t, CC_NAME_ADDR, addr, 0, proc->tgid, "", 0, "", 0);
+	}
+	first = tell_first_time(t, TOLD_ADDR_NAME, proc->tgid, addr);
+	if (first < 0)
+		return first;
+	base = maps_base_name(&proc->now.maps, p, &base_len);
 	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
 	if (elf_file_name(f, vaddr, true, name, sizeof(name), &off))
 		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base, vaddr);

@@ -47,7 +47,7 @@ int tell_first_time(struct teller *t, int what, uint64_t a, uint64_t b)
 	return keyset_add(&t->named, told_key(what, a, b));
 }
 
-static bool was_told(const struct teller *t, int what, uint64_t a, uint64_t b)
+bool tell_was_told(const struct teller *t, int what, uint64_t a, uint64_t b)
 {
 	return keyset_has(&t->named, told_key(what, a, b));
 }
@@ -78,13 +78,14 @@ int tell_name(struct teller *t, uint16_t what, uint64_t id, uint64_t id2, uint32
 	return tell_record(t, &r.n.h, size);
 }
 
-int tell_module(struct teller *t, const struct cc_rec_module *m, const char *path)
+int tell_module(struct teller *t, const struct cc_rec_module *m, const char *path, uint32_t gen)
 {
 	union {
-		char room[sizeof(struct cc_rec_module) + PATH_MAX];
+		char room[sizeof(struct cc_rec_module) + PATH_MAX + sizeof(__u64)];
 		struct cc_rec_module m;
 	} r = { { 0 } };
 	size_t len = strnlen(path, PATH_MAX - 8), size = (sizeof(r.m) + len + 7) / 8 * 8;
+	__u64 since = gen;
 
 	r.m = *m;
 	r.m.h = (struct cc_rec){
@@ -92,13 +93,17 @@ int tell_module(struct teller *t, const struct cc_rec_module *m, const char *pat
 	};
 	r.m.path_len = (uint32_t)len;
 	memcpy(r.m.path, path, len);
+	if (since) {
+		memcpy(r.room + size, &since, sizeof(since));
+		r.m.h.size = (uint16_t)(size += sizeof(since));
+	}
 	t->module_cnt++;
 	return tell_record(t, &r.m.h, size);
 }
 
-static int tell_mapping(struct teller *t, struct proc *proc, struct mapping *p)
+static int tell_mapping(struct teller *t, struct proc *proc, struct maps *maps, struct mapping *p)
 {
-	struct elf_file *f = maps_file(&proc->maps, p, t->files);
+	struct elf_file *f = maps_file(maps, p, t->files);
 	struct cc_rec_module m = {
 		.start = p->start,
 		.end = p->end,
@@ -113,26 +118,26 @@ static int tell_mapping(struct teller *t, struct proc *proc, struct mapping *p)
 		m.build_id_len = f->build_id_len;
 		memcpy(m.build_id, f->build_id, f->build_id_len);
 	}
-	return tell_module(t, &m, maps_path(&proc->maps, p));
+	return tell_module(t, &m, maps_path(maps, p), p->since);
 }
 
 /* Where @ip of @p is linked; @back: 1 if it is a return address, which belongs to the call before
  * it. NULL: its file cannot be read. */
-static struct elf_file *code_file(struct teller *t, struct proc *proc, struct mapping *p,
+static struct elf_file *code_file(struct teller *t, struct maps *m, struct mapping *p,
 				  uint64_t ip, unsigned int back, uint64_t *ret_vaddr)
 {
-	struct elf_file *f = maps_file(&proc->maps, p, t->files);
+	struct elf_file *f = maps_file(m, p, t->files);
 
 	return f && !maps_vaddr(p, f, ip - back, ret_vaddr) ? f : NULL;
 }
 
 /* @back: 1 if @ip is a return address, which belongs to the call before it. */
-static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *p, uint64_t ip,
-			   unsigned int back)
+static int tell_user_frame(struct teller *t, struct proc *proc, struct maps *m, struct mapping *p,
+			   uint64_t ip, unsigned int back)
 {
 	char name[NAME_MAX_], text[NAME_MAX_ + 32];
 	uint64_t vaddr, off;
-	struct elf_file *f = code_file(t, proc, p, ip, back, &vaddr);
+	struct elf_file *f = code_file(t, m, p, ip, back, &vaddr);
 	struct go_lines lines;
 	const char *base;
 	size_t base_len;
@@ -141,25 +146,26 @@ static int tell_user_frame(struct teller *t, struct proc *proc, struct mapping *
 
 	if (!f)
 		return 0;
-	base = maps_base_name(&proc->maps, p, &base_len);
+	base = maps_base_name(m, p, &base_len);
 	base_len = CC_MIN(base_len, NAME_MAX_ - 1);
 	if (go_lines_at(f, vaddr, back, base, base_len, &lines))
-		return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, lines.text, lines.len,
+		return tell_name(t, CC_NAME_FRAME, ip, p->since, proc->tgid, lines.text, lines.len,
 				 lines.place, lines.place_len);
 	named = !elf_file_name(f, vaddr, false, name, sizeof(name), &off);
 	if (t->places)
-		places_ask(t->places, f, proc->tgid, proc->epoch, ip, vaddr + back, back, named);
+		places_ask(t->places, f, proc->tgid, p->since, ip, vaddr + back, back, named);
 	if (named)
 		len = snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, off + back);
 	else
 		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base,
 			       vaddr + back);
-	return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, text, (size_t)len, base, base_len);
+	return tell_name(t, CC_NAME_FRAME, ip, p->since, proc->tgid, text, (size_t)len, base, base_len);
 }
 
 /* Code without a file: of a JIT compiler that writes down where it put what. Returns 1 if it is not
  * known yet. */
-static int tell_jit_frame(struct teller *t, struct proc *proc, uint64_t ip, unsigned int back)
+static int tell_jit_frame(struct teller *t, struct proc *proc, const struct mapping *p, uint64_t ip,
+			  unsigned int back)
 {
 	char text[NAME_MAX_ + 32];
 	const char *name;
@@ -169,42 +175,48 @@ static int tell_jit_frame(struct teller *t, struct proc *proc, uint64_t ip, unsi
 	if (procs_jit(proc, ip - back, &name, &off))
 		return 1;
 	len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX_, name, off + back);
-	return tell_name(t, CC_NAME_FRAME, ip, 0, proc->tgid, text, (size_t)len, "[jit]", 5);
+	return tell_name(t, CC_NAME_FRAME, ip, procs_since(proc, p, ip - back), proc->tgid, text,
+			 (size_t)len, "[jit]", 5);
 }
 
 /* Names a frame for the first time, or again if it is not known yet. */
-static int tell_frame_once(struct teller *t, struct proc *proc, uint64_t ip, unsigned int back)
+static int tell_frame_once(struct teller *t, struct proc *proc, struct maps *m, uint64_t ip,
+			   unsigned int back)
 {
-	struct mapping *p = maps_find(&proc->maps, ip - back);
-	uint64_t id = (uint64_t)proc->epoch << 32 | proc->tgid;
-	bool jit = p && !p->ino && p->exec && *maps_path(&proc->maps, p) != '[';
+	struct mapping *p = maps_find(m, ip - back);
+	bool jit = p && !p->ino && p->exec && *maps_path(m, p) != '[';
+	uint64_t id;
 	int err;
 
-	if (!p || was_told(t, TOLD_FRAME, id, ip))
+	if (!p)
+		return 0;
+	id = (uint64_t)procs_since(proc, p, ip - back) << 32 | proc->tgid;
+	if (tell_was_told(t, TOLD_FRAME, id, ip))
 		return 0;
 	if (jit && t->names) {
-		err = tell_jit_frame(t, proc, ip, back);
+		err = tell_jit_frame(t, proc, p, ip, back);
 		if (err)
 			return err < 0 ? err : 0;
 	}
 	err = tell_first_time(t, TOLD_FRAME, id, ip);
 	if (err < 0)
 		return err;
-	err = p->told ? 0 : tell_mapping(t, proc, p);
-	return err || jit || !t->names ? err : tell_user_frame(t, proc, p, ip, back);
+	err = p->told ? 0 : tell_mapping(t, proc, m, p);
+	return err || jit || !t->names ? err : tell_user_frame(t, proc, m, p, ip, back);
 }
 
-int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_t cnt)
+int tell_user_frames(struct teller *t, struct proc *proc, struct maps *m, const __u64 *ip,
+		     size_t cnt)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < cnt && !err; i++)
-		err = tell_frame_once(t, proc, ip[i], i > 0);
+		err = tell_frame_once(t, proc, m, ip[i], i > 0);
 	return err;
 }
 
 /* The lines of @a, with the function itself as it was told before if it has a name. */
-static int tell_place(struct teller *t, struct proc *proc, const struct place *a, struct mapping *p)
+static int tell_place(struct teller *t, struct maps *m, const struct place *a, struct mapping *p)
 {
 	char text[PLACE_TEXT_MAX + NAME_MAX_ + 32], place[PLACE_MAX], name[NAME_MAX_];
 	const char *line = a->file, *base;
@@ -214,12 +226,12 @@ static int tell_place(struct teller *t, struct proc *proc, const struct place *a
 
 	snprintf(text, sizeof(text), "%s", a->text);
 	if (a->named) {
-		f = code_file(t, proc, p, a->ip, a->back, &vaddr);
+		f = code_file(t, m, p, a->ip, a->back, &vaddr);
 		if (!f || elf_file_name(f, vaddr, false, name, sizeof(name), &off))
 			return 0;
 		snprintf(text, sizeof(text), "%s%s+0x%" PRIx64, a->text, name, off + a->back);
 	}
-	base = maps_base_name(&proc->maps, p, &base_len);
+	base = maps_base_name(m, p, &base_len);
 	for (;;) { /* "app cart.c:88" for each line */
 		size_t n = strcspn(line, "\n");
 
@@ -231,7 +243,7 @@ static int tell_place(struct teller *t, struct proc *proc, const struct place *a
 			break;
 		place[len++] = *line++;
 	}
-	return tell_name(t, CC_NAME_FRAME, a->ip, 0, a->tgid, text, strlen(text), place,
+	return tell_name(t, CC_NAME_FRAME, a->ip, a->since, a->tgid, text, strlen(text), place,
 			 CC_MIN(len, sizeof(place) - 1));
 }
 
@@ -243,10 +255,11 @@ int tell_places(struct teller *t, struct procs *procs, int wait_ms)
 	if (t->places && wait_ms)
 		places_wait(t->places, wait_ms);
 	while (t->places && !err && places_take(t->places, &a)) {
-		struct proc *proc = procs_find(procs, a.tgid, a.epoch);
-		struct mapping *p = proc ? maps_find(&proc->maps, a.ip - a.back) : NULL;
+		struct maps *m;
+		struct mapping *p =
+			procs_mapping(procs, a.tgid, a.ip - a.back, a.since, &m);
 
-		err = p ? tell_place(t, proc, &a, p) : 0;
+		err = p ? tell_place(t, m, &a, p) : 0;
 	}
 	return err;
 }

@@ -32,7 +32,8 @@ void teller_done(struct teller *t);
 /* Gives a record on. All from here return 0, -ENOMEM or what t->out returned. What has no name is
  * not an error. */
 int tell_record(struct teller *t, const struct cc_rec *rec, size_t len);
-int tell_user_frames(struct teller *t, struct proc *proc, const __u64 *ip, size_t cnt);
+int tell_user_frames(struct teller *t, struct proc *proc, struct maps *m, const __u64 *ip,
+		     size_t cnt); /* of a stack in @m, which are @proc's, now or in the past */
 /* What has become known of frames told before. Waits for what is not known yet up to @wait_ms. */
 int tell_places(struct teller *t, struct procs *procs, int wait_ms);
 int tell_kernel_frames(struct teller *t, const __u64 *ip, size_t cnt);

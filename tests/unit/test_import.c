@@ -384,7 +384,7 @@ Test(import, perf_context_comes_from_the_stack)
 	struct engine_frame f;
 
 	cr_assert(engine_stack(t.e, path_of(r)[0].ustack, &s));
-	cr_assert(engine_frame(t.e, s.tgid, s.ip[0], &f));
+	cr_assert(engine_frame(t.e, s.tgid, s.gen, s.ip[0], &f));
 	cr_expect_eq(strncmp(f.text, "read+0x10", f.text_len), 0);
 	cr_expect(path_of(r)[r->path_cnt - 2].evidence & CC_EV_BIT(WAKER_IMPORT) ||
 		  path_of(r)[r->path_cnt - 3].evidence & CC_EV_BIT(WAKER_IMPORT));

@@ -224,10 +224,10 @@ Test(symbol_tables, procs_are_bounded_and_reborn)
 	struct proc *a;
 	uint32_t epoch, self = (uint32_t)getpid();
 
-	cr_assert_eq(procs_new(&p), 0);
+	cr_assert_eq(procs_new(NULL, &p), 0);
 	a = procs_get(p, self);
 	cr_assert_not_null(a);
-	cr_expect_gt(a->maps.cnt, 5);
+	cr_expect_gt(a->now.maps.cnt, 5);
 	epoch = a->epoch;
 	cr_expect_eq(procs_get(p, self)->epoch, epoch);
 	procs_reborn(p, self, 1000);

@@ -20,7 +20,7 @@
 
 struct kernel { /* what the cache was told */
 	struct cc_layout layout;
-	uint32_t tgid;
+	uint32_t tgid, change; /* as it would be counted */
 	unsigned int layouts, forgotten;
 	uint64_t forgot;
 	struct cc_rule_key keys[RULES_MAX];
@@ -52,6 +52,13 @@ static void on_forget(void *ctx, uint64_t key)
 
 	k->forgot = key;
 	k->forgotten++;
+}
+
+static uint32_t on_change(void *ctx, uint32_t tgid CC_UNUSED)
+{
+	const struct kernel *k = ctx;
+
+	return k->change;
 }
 
 struct out {
@@ -144,16 +151,20 @@ static void retake(struct test *t)
 	t->snap->h.ts = now_ns();
 	t->snap->h.size = (uint16_t)(sizeof(*t->snap) + t->snap->byte_cnt);
 	t->snap->code_pages = code_pages(t->pid);
+	t->snap->change = t->kernel.change;
 }
 
 static void test_init(struct test *t)
 {
-	const struct cc_rule_cache cache = {
-		.layout = on_layout, .rule = on_rule, .forget = on_forget, .ctx = &t->kernel
-	};
+	const struct cc_rule_cache cache = { .layout = on_layout,
+					     .rule = on_rule,
+					     .forget = on_forget,
+					     .change = on_change,
+					     .ctx = &t->kernel };
 	const struct resolver_opts ro = { .names = true, .rules = &cache };
 
 	memset(t, 0, sizeof(*t));
+	t->kernel.change = 1;
 	t->out = calloc(1, sizeof(*t->out));
 	t->snap = calloc(1, SNAP_BUF_BYTES);
 	cr_assert_eq(resolver_new(&ro, &t->r), 0);
@@ -226,28 +237,31 @@ Test(symbol_rules, other_code_is_not_believed)
 	feed(&t, t.snap);
 	cr_expect_eq(t.kernel.layouts, 0, "mappings that do not add up are not given");
 	cr_expect_eq(t.kernel.rule_cnt, 0);
-	t.snap->code_pages = 0; /* of a tier that does not ask the cache */
+	t.snap->code_pages = t.snap->change = 0; /* nobody looked */
 	feed(&t, t.snap);
 	cr_expect_eq(t.kernel.layouts, 0);
 	test_done(&t);
 }
 
-/* The kernel dropped the layout: the mappings must be read again before it gets one. */
-Test(symbol_rules, a_layout_that_was_dropped_is_read_again)
+/* The kernel has seen a change: the mappings must be read again before it gets a layout. */
+Test(symbol_rules, a_layout_is_given_again_after_a_change)
 {
 	struct test t;
 
 	test_init(&t);
 	feed(&t, t.snap);
 	cr_assert_eq(t.kernel.layouts, 1);
+	cr_expect_eq(t.kernel.layout.change, 1);
 	feed(&t, t.snap); /* taken before it was given */
 	cr_expect_eq(t.kernel.layouts, 1);
-	for (int i = 0; i < 500 && t.kernel.layouts == 1; i++) { /* reading is rate limited */
-		usleep(50000);
-		t.snap->h.ts = now_ns();
-		feed(&t, t.snap);
-	}
+	t.kernel.change = t.snap->change = 2;
+	t.snap->h.ts = now_ns();
+	feed(&t, t.snap);
 	cr_expect_eq(t.kernel.layouts, 2);
+	cr_expect_eq(t.kernel.layout.change, 2);
+	t.snap->h.ts = now_ns(); /* it was lost, or written over by another's */
+	feed(&t, t.snap);
+	cr_expect_eq(t.kernel.layouts, 3);
 	test_done(&t);
 }
 
