@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* layout: a process asks where there is room for a mapping. If it has another amount of code by now
- * than when it was looked at last, that is counted: what comes next may make the amounts equal again
- * (dlclose() of one library, dlopen() of another). Optional: without it such a swap is noticed when
- * its mappings are read the next time. */
+ * than when it was looked at last, that is counted: what comes next may make the amounts equal
+ * again (dlclose() of one library, dlopen() of another). Optional: without it such a swap is
+ * noticed when its mappings are read the next time. */
 #include "layout.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -111,7 +111,8 @@ struct loader_opts {          /* 0 is the default of every field */
 CC_NODISCARD int loader_source_new(const struct loader_opts *o, struct cc_err *err,
 				   struct cc_source **ret);
 
-/* How its cache of unwind rules is filled; as long as @s lives. Returns false if it has none. Without
+/* How its cache of unwind rules is filled; as long as @s lives. Returns false if it has none.
+ * Without
  * @ret->rule it does not unwind, but counts changes of code. */
 bool loader_rule_cache(struct cc_source *s, struct cc_rule_cache *ret);
 

@@ -373,6 +373,7 @@ static void tell_unwinding(const struct collect *c, struct snapshot *s)
 		.no_map = h.no_map,
 		.no_cfi = h.no_cfi,
 		.bad = h.bad,
+		.code_changed = h.code_changed,
 		.guessed = h.guessed,
 		.unclaimed = h.unclaimed,
 		.procs = h.procs,

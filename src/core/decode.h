@@ -27,4 +27,17 @@ size_t decode_size(const struct cc_rec *r);
 /* How many events a record that decode() gave says are missing before it. */
 uint64_t decode_lost(const struct cc_rec *r);
 
+/* What lies at an address may change: dlclose() and dlopen(), exec. A MODULE and the names of its
+ * frames have the number of the generation of their process's mappings since which it was so; a
+ * STACK has that in which it was taken (the newest of its frames' will do), and means those with
+ * the highest number that is not above its own. Here that number of @m. */
+static inline __u64 cc_module_gen(const struct cc_rec_module *m)
+{
+	__u64 gen = 0, at = sizeof(*m) + ((__u64)m->path_len + 7) / 8 * 8;
+
+	if (at + sizeof(gen) <= m->h.size)
+		__builtin_memcpy(&gen, (const char *)m + at, sizeof(gen));
+	return gen;
+}
+
 #endif

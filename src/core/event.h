@@ -201,7 +201,7 @@ struct cc_rec_stack {
 	__u64 key;       /* of its content: flags, tgid (0 for kernel), frames, gen; never 0 */
 	__u32 tgid;      /* whose mappings the addresses are in; 0: kernel */
 	__u32 gen;       /* ... as they were then: see NAME and MODULE */
-	__u64 ip[]; /* innermost first; return addresses are as on the stack */
+	__u64 ip[];      /* innermost first; return addresses are as on the stack */
 };
 _Static_assert(sizeof(struct cc_rec_stack) == 32, "wire size");
 
@@ -437,21 +437,8 @@ struct cc_rec_module {
 };
 _Static_assert(sizeof(struct cc_rec_module) == 88, "wire size");
 
-/* What lies at an address may change: dlclose() and dlopen(), exec. A MODULE and the names of its
- * frames have the number of the generation of their process's mappings since which it was so; a
- * STACK has that in which it was taken (the newest of its frames' will do), and means those with
- * the highest number that is not above its own. Here that number of @m. */
-static inline __u64 cc_module_gen(const struct cc_rec_module *m)
-{
-	__u64 gen = 0, at = sizeof(*m) + ((__u64)m->path_len + 7) / 8 * 8;
-
-	if (at + sizeof(gen) <= m->h.size)
-		__builtin_memcpy(&gen, (const char *)m + at, sizeof(gen));
-	return gen;
-}
-
 enum {                     /* cc_rec.aux of NAME: what id is. ABI: append only. */
-       CC_NAME_FRAME = 1,  /* id = address in tgid (0: kernel), id2 = gen (see cc_module_gen()):
+       CC_NAME_FRAME = 1,  /* id = address in tgid (0: kernel), id2 = gen (see decode.h):
 			    * "fn+0x41", then module, file:line */
        CC_NAME_CGROUP = 2, /* id = cgroup id */
        CC_NAME_FILE = 3,   /* id = inode, id2 = device: path */

@@ -58,7 +58,8 @@ static cc_str function_name(struct labels *n, const struct engine_task *t)
 	struct engine_frame f = { 0 };
 	const char *s, *plus;
 
-	if (!t->start_pc || !engine_frame(n->e, t->tgid, ENGINE_GEN_NOW, t->start_pc, &f) || !f.text_len)
+	if (!t->start_pc || !engine_frame(n->e, t->tgid, ENGINE_GEN_NOW, t->start_pc, &f) ||
+	    !f.text_len)
 		return strpool_add(&n->pool, "goroutine", strlen("goroutine"));
 	s = f.text;
 	plus = memchr(s, '+', f.text_len);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "names.h"
+#include "decode.h"
 #include "fmt.h"
 
 #include <errno.h>
@@ -105,8 +106,7 @@ bool names_get_stack(const struct names *n, uint64_t key, struct engine_stack *r
 static uint64_t text_key(uint32_t kind, uint64_t id, uint64_t id2, uint32_t tgid)
 {
 	/* those of a frame hang together: of its generations one is looked for */
-	return map_mix2(map_mix2(id, kind == CC_NAME_FRAME ? 0 : id2),
-			(uint64_t)kind << 32 | tgid);
+	return map_mix2(map_mix2(id, kind == CC_NAME_FRAME ? 0 : id2), (uint64_t)kind << 32 | tgid);
 }
 
 /* The name of a frame as it was in generation @gen. */
@@ -237,8 +237,7 @@ static uint32_t module_pos(const struct names *n, uint32_t tgid, uint64_t start,
 		const struct name_module *m = &n->modules.p[mid];
 
 		if (m->tgid < tgid ||
-		    (m->tgid == tgid &&
-		     (m->start < start || (m->start == start && m->gen <= gen))))
+		    (m->tgid == tgid && (m->start < start || (m->start == start && m->gen <= gen))))
 			lo = mid + 1;
 		else
 			hi = mid;

@@ -66,7 +66,8 @@ struct cc_rule_cache {
 	/* NULL: it does not unwind, but it sees changes */
 	void (*rule)(void *ctx, const struct cc_rule_key *k, const struct cc_rule *r);
 	void (*forget)(void *ctx, uint64_t key); /* of a CHAIN: tell its frames again */
-	/* How often @tgid's code has changed, as SNAPs have it in change; 0: it was not looked at. */
+	/* How often @tgid's code has changed, as SNAPs have it in change; 0: it was not looked at.
+	 */
 	uint32_t (*change)(void *ctx, uint32_t tgid);
 	void *ctx;
 };

@@ -172,7 +172,8 @@ struct snap_probe { /* a program in the kernel */
 	uint64_t runs, ns, skipped; /* runs and ns are 0 unless the kernel counts them */
 };
 struct snap_unwind { /* what became of stacks: see resolver.h */
-	uint64_t user, user_full, cut, no_map, no_cfi, bad, guessed, unclaimed, procs, bytes;
+	uint64_t user, user_full, cut, no_map, no_cfi, bad, code_changed, guessed, unclaimed, procs,
+		bytes;
 	bool known, kernel_hidden;
 };
 struct snap_thread { /* or a goroutine */

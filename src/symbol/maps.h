@@ -29,7 +29,7 @@ struct mapping {
 	uint64_t ino;        /* 0: anonymous */
 	uint32_t dev;        /* as the kernel's s_dev: major << 20 | minor */
 	uint32_t path;       /* offset in maps.text */
-	uint32_t since;  /* the generation in which what is here came here */
+	uint32_t since;      /* the generation in which what is here came here */
 	bool exec, write;
 	bool told;             /* free for the user of the maps; survives a refresh */
 	bool tried;            /* to open it */

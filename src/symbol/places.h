@@ -27,9 +27,9 @@ struct places;
 CC_NODISCARD int places_new(struct places **ret);
 void places_free(struct places *p); /* ends the thread after the answer it is at; NULL: no-op */
 
-/* Asks for @ip of process @tgid since generation @since, which is @vaddr in @f as linked; @back: 1 if that is a return
- * address, which belongs to the call before it; @named: its function is known already. When too
- * many questions wait it is not answered (counted). */
+/* Asks for @ip of process @tgid since generation @since, which is @vaddr in @f as linked; @back: 1
+ * if that is a return address, which belongs to the call before it; @named: its function is known
+ * already. When too many questions wait it is not answered (counted). */
 void places_ask(struct places *p, const struct elf_file *f, uint32_t tgid, uint32_t since,
 		uint64_t ip, uint64_t vaddr, unsigned int back, bool named);
 

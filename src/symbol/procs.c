@@ -12,8 +12,8 @@
 #define READ_AGAIN CC_S(10)
 #define BACKOFF_MIN CC_MS(100)
 #define BACKOFF_MAX CC_S(5)
-#define READ_SHARE 500 /* reading takes at most 1/500 of the time */
-#define CHANGE_SHARE 50 /* 1/50 where the kernel says that they have changed; */
+#define READ_SHARE 500       /* reading takes at most 1/500 of the time */
+#define CHANGE_SHARE 50      /* 1/50 where the kernel says that they have changed; */
 #define CHANGE_AHEAD CC_S(1) /* so much of it may be spent at once */
 #define READ_TRIES 3
 #define DYING_TICKS 3
@@ -34,13 +34,16 @@ struct procs {
 	cc_ns spent_until; /* reading what has changed is paid for, at its share of time */
 };
 
-static cc_ns now(void)
+static cc_ns clock_now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return CC_S(t.tv_sec) + (cc_ns)t.tv_nsec;
 }
+
+static cc_ns now(void) { return clock_now(CLOCK_MONOTONIC); }
+static cc_ns cpu_now(void) { return clock_now(CLOCK_THREAD_CPUTIME_ID); }
 
 int procs_new(const struct cc_rule_cache *kernel, struct procs **ret)
 {
@@ -159,14 +162,15 @@ static int read_once(struct procs *p, struct proc *proc)
 		p->gens++;
 	if (news.changed)
 		proc->epoch = ++p->epochs;
-	proc->now.gen = p->gens;
 	set_layout(proc, before);
-	if (old.layout.id == proc->now.layout.id || !old.maps.cnt)
+	/* equal ones with changes in between: who knows what was there then */
+	if (!old.layout.change || old.layout.id != proc->now.layout.id ||
+	    before - old.layout.change > 1)
+		proc->now.first_change = before;
+	if (proc->now.first_change == old.first_change || !old.layout.change)
 		maps_done(&old.maps);
 	else
 		push_past(proc, &old);
-	if (old.layout.id != proc->now.layout.id || !old.first_change)
-		proc->now.first_change = before;
 	if (before == kernel_change(p, proc->tgid))
 		return 0;
 	proc->now.layout.change = proc->now.first_change = 0; /* of no one time */
@@ -176,7 +180,7 @@ static int read_once(struct procs *p, struct proc *proc)
 static void read_maps(struct procs *p, struct proc *proc)
 {
 	uint64_t layout = proc->now.layout.id;
-	cc_ns begin = now(), end;
+	cc_ns begin = cpu_now(), took, end;
 	int err;
 
 	for (int i = 0; i < READ_TRIES; i++) {
@@ -184,11 +188,12 @@ static void read_maps(struct procs *p, struct proc *proc)
 		if (err != -EAGAIN)
 			break;
 	}
+	took = cpu_now() - begin;
 	end = now();
 	proc->backoff = proc->now.layout.id != layout ? BACKOFF_MIN
 						      : CC_MIN(proc->backoff * 2, BACKOFF_MAX);
-	proc->next_read = end + CC_MAX(proc->backoff, (end - begin) * READ_SHARE);
-	p->spent_until = CC_MAX(p->spent_until, begin) + (end - begin) * CHANGE_SHARE;
+	proc->next_read = end + CC_MAX(proc->backoff, took * READ_SHARE);
+	p->spent_until = CC_MAX(p->spent_until, end) + took * CHANGE_SHARE;
 	if (!err)
 		proc->read_at = end;
 }
@@ -224,7 +229,8 @@ int procs_jit(struct proc *proc, uint64_t addr, const char **ret_name, uint64_t 
 	return err ? err : perf_map_find(proc->jit, addr, now(), ret_name, ret_off);
 }
 
-/* ---- of which time ---------------------------------------------------------------------------- */
+/* ---- of which time ----------------------------------------------------------------------------
+ */
 
 struct maps *procs_layout(struct proc *proc, uint64_t layout)
 {
@@ -242,8 +248,8 @@ static bool may_read(const struct procs *p) { return p->spent_until <= now() + C
 /* Nobody tells when they changed: as good as can be. */
 static bool view_unknown(struct procs *p, struct proc *proc, const struct cc_rec_snap *s)
 {
-	bool differs = s->code_pages != proc->now.layout.code_pages ||
-		       s->change != proc->now.first_change;
+	bool differs =
+		s->code_pages != proc->now.layout.code_pages || s->change != proc->now.first_change;
 
 	if (differs && may_read(p)) {
 		read_maps(p, proc);
@@ -252,44 +258,30 @@ static bool view_unknown(struct procs *p, struct proc *proc, const struct cc_rec
 	return s->change == proc->now.first_change;
 }
 
-bool procs_view(struct procs *p, struct proc *proc, const struct cc_rec_snap *s,
-		struct proc_view *ret)
+struct maps *procs_maps(struct procs *p, struct proc *proc, const struct cc_rec_snap *s)
 {
 	struct proc_maps *m = &proc->now;
+	struct maps *of_layout = s->layout ? procs_layout(proc, s->layout) : NULL;
 
-	*ret = (struct proc_view){ .maps = procs_layout(proc, s->layout), .trust = UINT32_MAX };
-	if (s->layout && ret->maps)
-		return true;
-	ret->maps = &m->maps;
+	if (of_layout)
+		return of_layout;
 	if (!s->change)
-		return true;
+		return &m->maps;
 	if (!p->kernel.change)
-		return view_unknown(p, proc, s);
+		return view_unknown(p, proc, s) ? &m->maps : NULL;
 	if ((s->change > m->layout.change ||
 	     (s->change == m->layout.change && s->code_pages != m->layout.code_pages)) &&
 	    may_read(p))
 		read_maps(p, proc);
-	if (s->change > m->layout.change)
-		return false;
-	if (s->change >= m->first_change)
-		return true;
-	ret->trust = proc->first_gen;
-	for (size_t i = 0; i < PROC_PAST && proc->past[i].maps.cnt; i++) {
+	if (s->change >= m->first_change && s->change <= m->layout.change)
+		return &m->maps;
+	for (size_t i = 0; i < PROC_PAST; i++) {
 		struct proc_maps *old = &proc->past[i];
 
-		if (!old->layout.change)
-			continue;
-		if (s->change > old->layout.change) {
-			ret->trust = old->gen;
-			return true;
-		}
-		if (s->change >= old->first_change) {
-			ret->maps = &old->maps;
-			ret->trust = UINT32_MAX;
-			return true;
-		}
+		if (s->change >= old->first_change && s->change <= old->layout.change)
+			return &old->maps;
 	}
-	return true;
+	return NULL;
 }
 
 uint32_t procs_since(const struct proc *proc, const struct mapping *p, uint64_t addr)
@@ -393,8 +385,7 @@ size_t procs_mem(const struct procs *p)
 
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (const struct node *n = p->buckets[i]; n; n = n->next)
-			sum += sizeof(*n) + maps_mem(&n->proc) +
-			       perf_map_mem(n->proc.jit);
+			sum += sizeof(*n) + maps_mem(&n->proc) + perf_map_mem(n->proc.jit);
 	}
 	return sum;
 }

@@ -16,8 +16,7 @@
 struct proc_maps {
 	struct maps maps;
 	struct cc_layout layout; /* change: the last one; id 0: they could not be read */
-	uint32_t first_change;
-	uint32_t gen; /* all that has a later since came later */
+	uint32_t first_change;   /* 0, both: of no one time */
 };
 
 struct proc {
@@ -56,17 +55,9 @@ bool procs_reread(struct procs *p, struct proc *proc);
 CC_NODISCARD int procs_jit(struct proc *proc, uint64_t addr, const char **ret_name,
 			   uint64_t *ret_off);
 
-/* Where a stack belongs. */
-struct proc_view {
-	struct maps *maps;
-	uint32_t trust; /* these are of later, and what came after this generation may not have been
-			 * there yet */
-};
-
-/* Finds the mappings in which the stack of @s is to be read; reads them again if they have changed.
- * False: they are not to be had (any more). */
-bool procs_view(struct procs *p, struct proc *proc, const struct cc_rec_snap *s,
-		struct proc_view *ret);
+/* The mappings in which the stack of @s is to be read; they are read again if they have changed.
+ * NULL: those of then are not to be had (any more), and those of now may be others. */
+struct maps *procs_maps(struct procs *p, struct proc *proc, const struct cc_rec_snap *s);
 struct maps *procs_layout(struct proc *proc, uint64_t layout); /* by id; NULL: not known */
 
 /* The generation of a stack of these frames: that of the newest of them. @back as is told: all but

@@ -164,8 +164,7 @@ static int feed_stack(struct resolver *r, const struct cc_rec *rec, size_t len)
 		return -ENOMEM;
 	b.s.gen = procs_stack_gen(proc, &proc->now.maps, b.s.ip, b.s.h.aux);
 	err = tell_record(&r->teller, &b.s.h, len);
-	return err ? err
-		   : tell_user_frames(&r->teller, proc, &proc->now.maps, b.s.ip, b.s.h.aux);
+	return err ? err : tell_user_frames(&r->teller, proc, &proc->now.maps, b.s.ip, b.s.h.aux);
 }
 
 /* A goroutine is called by the function it began with. */
@@ -177,8 +176,8 @@ static int feed_go_task(struct resolver *r, const struct cc_rec *rec, size_t len
 
 	if (len >= sizeof(*t) && t->start_pc) {
 		proc = procs_get(r->procs, t->tgid);
-		err = proc ? tell_user_frames(&r->teller, proc, &proc->now.maps,
-					       &t->start_pc, 1) : -ENOMEM;
+		err = proc ? tell_user_frames(&r->teller, proc, &proc->now.maps, &t->start_pc, 1)
+			   : -ENOMEM;
 	}
 	return err ? err : tell_record(&r->teller, rec, len);
 }

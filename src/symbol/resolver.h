@@ -16,20 +16,20 @@ struct resolver_opts {
 
 /* What became of the stacks, since the start. */
 struct resolver_health {
-	uint64_t user;            /* user stacks taken, of blocked tasks, wakers and samples */
-	uint64_t user_full;       /* of these, that reach the thread's start */
-	uint64_t cut;             /* that run past the bytes taken */
-	uint64_t no_map;          /* that lead to an address without code: JIT, or a process gone */
-	uint64_t no_cfi;          /* that meet a function without unwind information */
-	uint64_t bad;             /* other incomplete ones */
-	uint64_t code_changed;    /* that no mappings known belong to: code came and went too fast */
-	uint64_t guessed;         /* frame pointers were needed */
-	uint64_t chains;          /* of user: unwound in the kernel */
-	uint64_t chains_unknown;  /* keys of stacks that cannot be told (any more): no stack then */
-	uint64_t verified, wrong; /* unwound in both places; and not alike */
-	uint64_t kernel;          /* kernel stacks */
-	uint64_t damaged;         /* SNAP records that were not well formed */
-	uint64_t unclaimed;       /* keys that were pushed out before their record came */
+	uint64_t user;           /* user stacks taken, of blocked tasks, wakers and samples */
+	uint64_t user_full;      /* of these, that reach the thread's start */
+	uint64_t cut;            /* that run past the bytes taken */
+	uint64_t no_map;         /* that lead to an address without code: JIT, or a process gone */
+	uint64_t no_cfi;         /* that meet a function without unwind information */
+	uint64_t bad;            /* other incomplete ones */
+	uint64_t code_changed;   /* that no mappings known belong to: code came and went too fast */
+	uint64_t guessed;        /* frame pointers were needed */
+	uint64_t chains;         /* of user: unwound in the kernel */
+	uint64_t chains_unknown; /* keys of stacks that cannot be told (any more): no stack then */
+	uint64_t verified, wrong;        /* unwound in both places; and not alike */
+	uint64_t kernel;                 /* kernel stacks */
+	uint64_t damaged;                /* SNAP records that were not well formed */
+	uint64_t unclaimed;              /* keys that were pushed out before their record came */
 	uint64_t stacks, names, modules; /* records told */
 	uint64_t procs, bytes;           /* now: processes known, memory used (estimated) */
 	bool kernel_hidden; /* the kernel hides its addresses: CAP_SYSLOG or kptr_restrict */

@@ -113,37 +113,33 @@ static void unwind(struct resolver *r, struct maps *m, const struct cc_rec_snap 
 static int user_stack(struct resolver *r, const struct cc_rec_snap *s, uint64_t *ret_key)
 {
 	struct proc *proc = procs_get(r->procs, s->owner_tgid);
-	struct proc_view view;
 	struct unwind_out o;
+	struct maps *m;
 	uint8_t flags = 0;
 
 	if (!proc)
 		return -ENOMEM;
 	if (s->h.ts < proc->born) /* of the program before an exec */
 		return 0;
-	if (!procs_view(r->procs, proc, s, &view)) {
+	m = procs_maps(r->procs, proc, s);
+	if (!m) {
 		r->health.code_changed++;
 		count_user(r, s->h.aux, flags);
 		return 0;
 	}
 	teach_layout(&r->teach, proc, s);
-	unwind(r, view.maps, s, &o);
+	unwind(r, m, s, &o);
 	if (o.miss && !s->change && procs_reread(r->procs, proc))
-		unwind(r, view.maps, s, &o);
-	if (procs_stack_gen(proc, view.maps, o.ip, o.cnt) > view.trust) {
-		r->health.code_changed++;
-		count_user(r, s->h.aux, flags);
-		return 0;
-	}
+		unwind(r, m, s, &o);
 	flags = (uint8_t)((o.end == UNWIND_START && !o.guessed ? CC_ST_COMPLETE : 0) |
 			  (o.guessed ? CC_ST_GUESSED : 0));
 	count_user(r, s->h.aux, flags);
 	count_end(&r->health, o.end);
-	if (view.maps == &proc->now.maps)
+	if (m == &proc->now.maps)
 		teach_rules(&r->teach, proc, &o, s->miss);
 	if (s->chain)
 		verify(r, s, &o, flags);
-	return tell_user_stack(r, proc, view.maps, flags, o.ip, o.cnt, ret_key);
+	return tell_user_stack(r, proc, m, flags, o.ip, o.cnt, ret_key);
 }
 
 static int kernel_stack(struct resolver *r, const __u64 *ip, size_t cnt, uint64_t *ret_key)

@@ -19,12 +19,12 @@ struct teach {
 CC_NODISCARD int teach_init(struct teach *t, const struct cc_rule_cache *cache);
 void teach_done(struct teach *t);
 
-/* Tells the kernel where @proc's code lies, if @s, which procs_view() found to be of now, shows that
- * it does not know. */
+/* Tells the kernel where @proc's code lies, if @s, which procs_view() found to be of now, shows
+ * that it does not know. */
 void teach_layout(struct teach *t, struct proc *proc, const struct cc_rec_snap *s);
 
-/* The mappings of @proc in @layout, in which the kernel unwound. NULL: not known (any more); then it
- * is told the one of now. */
+/* The mappings of @proc in @layout, in which the kernel unwound. NULL: not known (any more); then
+ * it is told the one of now. */
 struct maps *teach_maps(struct teach *t, struct proc *proc, uint64_t layout);
 
 /* After: what was learned. @miss: cc_rec_snap.miss, told again even if it was told before. */

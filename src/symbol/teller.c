@@ -123,8 +123,8 @@ static int tell_mapping(struct teller *t, struct proc *proc, struct maps *maps, 
 
 /* Where @ip of @p is linked; @back: 1 if it is a return address, which belongs to the call before
  * it. NULL: its file cannot be read. */
-static struct elf_file *code_file(struct teller *t, struct maps *m, struct mapping *p,
-				  uint64_t ip, unsigned int back, uint64_t *ret_vaddr)
+static struct elf_file *code_file(struct teller *t, struct maps *m, struct mapping *p, uint64_t ip,
+				  unsigned int back, uint64_t *ret_vaddr)
 {
 	struct elf_file *f = maps_file(m, p, t->files);
 
@@ -159,7 +159,8 @@ static int tell_user_frame(struct teller *t, struct proc *proc, struct maps *m, 
 	else
 		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base,
 			       vaddr + back);
-	return tell_name(t, CC_NAME_FRAME, ip, p->since, proc->tgid, text, (size_t)len, base, base_len);
+	return tell_name(t, CC_NAME_FRAME, ip, p->since, proc->tgid, text, (size_t)len, base,
+			 base_len);
 }
 
 /* Code without a file: of a JIT compiler that writes down where it put what. Returns 1 if it is not
@@ -256,8 +257,7 @@ int tell_places(struct teller *t, struct procs *procs, int wait_ms)
 		places_wait(t->places, wait_ms);
 	while (t->places && !err && places_take(t->places, &a)) {
 		struct maps *m;
-		struct mapping *p =
-			procs_mapping(procs, a.tgid, a.ip - a.back, a.since, &m);
+		struct mapping *p = procs_mapping(procs, a.tgid, a.ip - a.back, a.since, &m);
 
 		err = p ? tell_place(t, m, &a, p) : 0;
 	}

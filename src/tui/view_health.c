@@ -122,6 +122,7 @@ static void add_stacks(const struct snapshot *s, struct health_line *out, int *n
 		{ u->no_map, "lead to no code", "JIT code, or a process that is gone" },
 		{ u->no_cfi, "meet code without unwind tables", "" },
 		{ u->bad, "incomplete otherwise", "" },
+		{ u->code_changed, "left out: their code was replaced", "dlclose() and dlopen()" },
 		{ u->guessed, "by frame pointers", "a guess: marked on the stack" },
 		{ u->unclaimed, "pushed out before their wait came", "" },
 	};

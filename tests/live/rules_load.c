@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A load whose code changes under way, for tests of the kernel's cache of unwind rules.
- * rules_load LIB_A LIB_B SECONDS:
- * - the first process loads one library, uses it, unloads it, loads the other at the same place;
+ * rules_load LIB_A LIB_B SECONDS EACH:
+ * - the first process loads one library, uses it for EACH seconds, unloads it, loads the other at
+ *   the same place, and so on;
  * - two children, made before, keep one each, at the same place too;
  * - a third one runs code that it wrote itself, with frame pointers;
  * - a fourth one becomes this program again and again.
@@ -91,7 +92,7 @@ int main(int argc, char **argv)
 			execl("/proc/self/exe", argv[0], "again", argv[2], NULL);
 		return 0;
 	}
-	if (argc != 4)
+	if (argc != 5)
 		return 2;
 	until = begin + atof(argv[3]);
 	if (!child()) {
@@ -113,8 +114,11 @@ int main(int argc, char **argv)
 		execl("/proc/self/exe", argv[0], "again", text, NULL);
 		return 1;
 	}
-	for (int i = 0; now() < until; i++)
-		use_library(argv[1 + i % 2], now() + 1 < until ? now() + 1 : until);
+	for (int i = 0; now() < until; i++) {
+		double to = now() + atof(argv[4]);
+
+		use_library(argv[1 + i % 2], to < until ? to : until);
+	}
 	while (wait(NULL) > 0)
 		;
 	return 0;
