@@ -234,6 +234,7 @@ int eval_log_read(FILE *in, struct eval_log *ret)
 	ssize_t len;
 	int err = 0;
 
+	errno = 0;
 	while (!err && (len = getline(&line, &cap, in)) > 0) {
 		if (len > LINE_MAX_BYTES || memchr(line, '\0', (size_t)len)) {
 			l.lines++;
@@ -242,6 +243,8 @@ int eval_log_read(FILE *in, struct eval_log *ret)
 		}
 		err = read_line(line, &l, &m);
 	}
+	if (!err && ferror(in))
+		err = errno ? -errno : -EIO;
 	free(line);
 	free(m.slots);
 	if (err) {

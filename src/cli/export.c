@@ -70,6 +70,9 @@ static enum cli_exit check_outputs(const struct cli_opts *o)
 	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++) {
 		const char *path = path_of(o, i);
 
+		if (path && out_file_is(path, o->args[0]))
+			return cli_fail(CLI_USAGE, "cannot write %s: it is the file that is read",
+					path);
 		cnt += path != NULL;
 		to_stdout += path && strcmp(path, "-") == 0;
 	}

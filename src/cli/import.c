@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "out_file.h"
 #include "sanitize.h"
 #include "source.h"
 #include "trace.h"
@@ -58,6 +59,10 @@ int cmd_import(int argc, char **argv)
 		return code;
 	if (trace_source_new(o.args[0], &why, &src))
 		return cli_fail(CLI_FAILED, "%s", why.msg);
+	if (out_file_is(o.out, o.args[0])) {
+		cc_source_free(src);
+		return cli_fail(CLI_USAGE, "cannot write %s: it is the file that is read", o.out);
+	}
 	if (trace_writer_open(o.out, &why, &c.writer)) {
 		cc_source_free(src);
 		return cli_fail(CLI_FAILED, "%s", why.msg);

@@ -29,6 +29,15 @@ static int open_new(struct out_file *o, mode_t mode)
 	return fd >= 0 ? fd : open(o->tmp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
 }
 
+bool out_file_is(const char *out, const char *in)
+{
+	struct stat o, i;
+	bool known = stat(out, &o) == 0 &&
+		     (strcmp(in, "-") ? stat(in, &i) : fstat(STDIN_FILENO, &i)) == 0;
+
+	return known && S_ISREG(o.st_mode) && o.st_dev == i.st_dev && o.st_ino == i.st_ino;
+}
+
 int out_file_open(struct out_file *o, const char *path)
 {
 	char *real = realpath(path, NULL);

@@ -15,6 +15,9 @@ struct out_file {
 	char tmp[PATH_MAX + 32]; /* the name until it is whole; "": none is needed */
 };
 
+/* Is @out the file that is read as @in ("-": stdin)? Writing it would destroy what is read. */
+bool out_file_is(const char *out, const char *in);
+
 /* Begins @path. A pipe or a device is written as it is. Returns 0 or -errno. */
 CC_NODISCARD int out_file_open(struct out_file *o, const char *path);
 

@@ -5,6 +5,7 @@
 #include "filter.h"
 #include "json.h"
 #include "keymap.h"
+#include "out_file.h"
 #include "pick.h"
 #include "session.h"
 #include "stop_signal.h"
@@ -39,10 +40,11 @@ static int print_snapshot(struct plain *p, struct collect *c)
 	if (err)
 		return err;
 	s->runtime.live = p->live;
+	errno = 0;
 	err = p->json ? json_snapshot_line(s, stdout) : tui_batch_print(s, stdout);
-	snapshot_free(s);
-	if (!err && fflush(stdout))
+	if ((err == -EIO || (!err && fflush(stdout))) && errno)
 		err = -errno;
+	snapshot_free(s);
 	p->ticked = true;
 	p->done = p->left && --p->left == 0;
 	return err;
@@ -109,6 +111,8 @@ static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_op
 		return cli_fail(CLI_FAILED, "cannot write %s: %s", o->record, strerror(-closed));
 	if (err && !ferror(stdout))
 		return tracing_failed(err);
+	if (err && err != -EPIPE) /* of a write before the last: no longer known below */
+		return cli_fail(CLI_FAILED, "cannot write to stdout: %s", strerror(-err));
 	return cli_finish_stdout(CLI_OK);
 }
 
@@ -237,6 +241,9 @@ enum cli_exit top_run(const struct cli_opts *given)
 	enum cli_exit code = read_config(o, &cfg);
 	if (!code && !o->batch && !o->json && !o->script)
 		code = pick_target(o, &cfg);
+	if (!code && o->replay && o->record && out_file_is(o->record, o->replay))
+		code = cli_fail(CLI_USAGE, "cannot write %s: it is the file that is read",
+				o->record);
 	if (!code)
 		code = filter_option(o, &f);
 	if (code)

@@ -191,6 +191,9 @@ static int run_file(struct run *r, FILE *f)
 		if (err)
 			return err; /* with its line */
 	}
+	r->err->pos = 0;
+	if (!err && ferror(f))
+		return wrong(r, -EIO, "it cannot be read: %s", strerror(errno));
 	return err;
 }
 
