@@ -13,6 +13,7 @@
 #include "map.h"
 #include "note.h"
 #include "sched_build.h"
+#include "wall.h"
 
 #define BUF_BYTES (2 * SCHED_LINE_BYTES)
 #define FRAME_BYTES (48u << 10)
@@ -24,6 +25,7 @@ struct import {
 	bool read_all, finished;
 	struct sched_build *build;
 	cc_ns shift; /* records have no time 0 */
+	struct wall wall;
 	/* lines */
 	char *buf;
 	size_t from, to; /* what is left of buf */
@@ -56,6 +58,12 @@ static int take_record(void *ctx, const struct cc_rec *rec, size_t len)
 	return 0;
 }
 
+static void tell_wall(struct import *im)
+{
+	if (im->wall.from != WALL_UNKNOWN)
+		sched_build_wall(im->build, im->wall.off_ns - (int64_t)im->shift);
+}
+
 int import_open(int fd, const char *path, struct cc_err *err, struct import **ret)
 {
 	struct import *im = calloc(1, sizeof(*im));
@@ -82,6 +90,8 @@ int import_open(int fd, const char *path, struct cc_err *err, struct import **re
 	im->html = k.page;
 	im->shift = k.starts_at_0 ? CC_S(1) : 0;
 	im->arch = ARCH_X86_64;
+	wall_begin(&im->wall, fd, path);
+	tell_wall(im);
 	*ret = im;
 	return 0;
 }
@@ -183,6 +193,20 @@ static int note_form(struct import *im, const struct sched_counts *n)
 	return err;
 }
 
+static int note_wall(struct import *im)
+{
+	static const char *const words[] = {
+		[WALL_UNKNOWN] = "no wall clock in this trace: times of day count from 1970",
+		[WALL_WRITTEN] = "no wall clock in this trace: times of day are a guess, as if it "
+				 "had ended when its file was last written (touch -d sets that)",
+		[WALL_CAPTURED] = "times of day are by the header's \"captured on\": right to a "
+				  "second or so, and in this machine's time zone",
+		[WALL_SYNC] = "times of day are by the trace's clock_sync",
+	};
+
+	return note(im, "%s", words[im->wall.from]);
+}
+
 static int tell_end(struct import *im)
 {
 	const struct sched_counts *n = sched_build_counts(im->build);
@@ -190,7 +214,7 @@ static int tell_end(struct import *im)
 		       im->perf_lines > im->ftrace_lines ? "perf script" : "ftrace", N(n->switches),
 		       N(n->wakings ? n->wakings : n->wakeups), N(n->stacks));
 
-	err = err ?: note_wakes(im, n) ?: note_gaps(im, n) ?: note_form(im, n);
+	err = err ?: note_wakes(im, n) ?: note_gaps(im, n) ?: note_form(im, n) ?: note_wall(im);
 	return err ?: sched_build_finish(im->build);
 }
 
@@ -304,14 +328,19 @@ static int take_line(struct import *im, struct slice line)
 			return 0;
 		im->held.kind = SCHED_BODY_NEXT;
 	}
-	if (line.n && *line.p == '#')
+	if (line.n && *line.p == '#') {
 		learn_arch(im, line);
+		if (wall_comment(&im->wall, line))
+			tell_wall(im);
+	}
 	memcpy(im->text[!im->cur], line.p, copy.n);
 	sched_line_parse(copy, &l);
 	if (l.kind == SCHED_FRAME) {
 		add_frame(im, &l);
 		return 0;
 	}
+	if (l.kind == SCHED_NOTHING && wall_event(&im->wall, line))
+		tell_wall(im);
 	if (l.kind == SCHED_STRANGE) {
 		im->strange += !is_known_noise(line);
 		return 0;

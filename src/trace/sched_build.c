@@ -490,6 +490,8 @@ int sched_build_finish(struct sched_build *b)
 		       ?: sched_emit_tick(&b->emit, n->last_ns, true);
 }
 
+void sched_build_wall(struct sched_build *b, int64_t off) { b->emit.wall_off = off; }
+
 uint32_t sched_build_silent_cpus(const struct sched_build *b, char *buf, size_t cap)
 {
 	uint32_t cnt = 0;

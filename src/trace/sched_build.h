@@ -45,6 +45,9 @@ void sched_build_free(struct sched_build *b); /* NULL is a no-op */
 CC_NODISCARD int sched_build_event(struct sched_build *b, const struct sched_line *l,
 				   const struct sched_frame *frames, uint32_t frame_cnt);
 
+/* From now on TICKs tell the wall clock: @off is it - times of records. */
+void sched_build_wall(struct sched_build *b, int64_t off);
+
 /* The end: what is still going on, then the last TICK. */
 CC_NODISCARD int sched_build_finish(struct sched_build *b);
 

@@ -183,6 +183,8 @@ int sched_emit_tick(struct sched_emit *e, cc_ns ts, bool last)
 				 .interval_ns = CC_S(1) };
 
 	r.h.flags = last;
+	if (e->wall_off && (int64_t)ts < INT64_MAX - e->wall_off)
+		r.realtime_ns = (uint64_t)((int64_t)ts + e->wall_off);
 	return emit(e, &r);
 }
 

@@ -52,6 +52,7 @@ struct sched_emit {
 	void *ctx;
 	struct map stacks, names; /* keys told already */
 	struct sched_counts *counts;
+	int64_t wall_off; /* wall clock - the records' times, for TICKs; 0: not known */
 };
 
 void sched_emit_done(struct sched_emit *e);
