@@ -59,6 +59,7 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->pack);
 	vec_done(&e->mem, &e->segs);
 	vec_done(&e->mem, &e->old_holds);
+	vec_done(&e->mem, &e->habits);
 	free(e->buf);
 	free(e);
 }

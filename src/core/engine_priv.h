@@ -58,6 +58,11 @@ struct due { /* a request to work out, and its segments in e->segs */
 	uint32_t first, cnt;
 };
 
+struct link_habit { /* see link_turn.c */
+	uint32_t tgid;
+	uint32_t calls, elsewhere;
+};
+
 struct served {             /* whose work a task did */
 	struct cc_reqid id; /* kind NONE: nobody's, or not known */
 	cc_ns since;        /* that is the answer since then */
@@ -94,6 +99,7 @@ struct engine {
 	struct go_feed go;
 	VEC(uint32_t) handlers;  /* of go_request.c: tids of goroutines that are requests */
 	enum engine_serve serve; /* of go_serve.c: by which evidence it judges now */
+	VEC(struct link_habit) habits;
 	struct idle_memo idle;   /* of owner.c; void when a record has come */
 	struct engine_span span; /* what threads' requests are clipped to */
 };
@@ -178,6 +184,11 @@ CC_NODISCARD int identity_find(struct engine *e, struct req *r);
  * them is in. *ret: these, @r among them. */
 #define LINK_GROUP_MAX 16
 CC_NODISCARD int link_group(struct engine *e, struct req *r, struct req **ret, uint32_t *ret_cnt);
+
+/* Learns from @r's upstream calls how far votes of its process can be trusted; then takes back
+ * those for calls that are of other turns of its thread's event loop. In link_turn.c. */
+CC_NODISCARD int link_learn(struct engine *e, const struct req *r);
+CC_NODISCARD int link_turn(struct engine *e, struct req *r);
 
 /* Labels @r when its connection is known to carry several requests at once. True: it is since this
  * one, and what was told of it before, mixed_earlier(1), (2) ... (NULL: no more), needs the label.

@@ -253,6 +253,10 @@ static int find_links(struct engine *e)
 
 	if (!e->reqs.upstreams.cnt)
 		return 0;
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
+		err = link_learn(e, e->due.p[i].r);
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
+		err = link_turn(e, e->due.p[i].r);
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
 		struct req *linked[LINK_GROUP_MAX];
 		uint32_t cnt;
