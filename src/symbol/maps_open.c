@@ -36,9 +36,29 @@ static int open_regular(const char *path)
 	return fd;
 }
 
+static bool same_dev(const struct mapping *p, const struct elf_file *f)
+{
+	return (major(f->dev) << 20 | minor(f->dev)) == p->dev;
+}
+
 static bool same_inode(const struct mapping *p, const struct elf_file *f)
 {
-	return f->ino == p->ino && (major(f->dev) << 20 | minor(f->dev)) == p->dev;
+	return f->ino == p->ino && same_dev(p, f);
+}
+
+/* Another file may have been mapped at just this place since the mappings were read. Some file
+ * systems (btrfs, overlayfs) tell stat() other numbers; then the name decides. */
+static bool still_mapped(const struct maps *m, const struct mapping *p, const struct elf_file *f,
+			 const char *link)
+{
+	const char *path = maps_path(m, p);
+	char now[4200];
+	ssize_t len;
+
+	if (same_dev(p, f))
+		return f->ino == p->ino;
+	len = readlink(link, now, sizeof(now));
+	return len == (ssize_t)strlen(path) && !memcmp(now, path, (size_t)len);
 }
 
 /* True if the notes of @f, its build-id among them, are what the process has in its memory. */
@@ -83,8 +103,14 @@ static struct elf_file *open_mapped(struct maps *m, struct mapping *p, struct fi
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", m->tgid,
 		 (unsigned long long)p->start, (unsigned long long)p->end);
 	fd = open_regular(path);
-	if (fd >= 0)
-		return file_cache_open(c, fd, &f) ? NULL : f;
+	if (fd >= 0) {
+		if (file_cache_open(c, fd, &f))
+			return NULL;
+		if (still_mapped(m, p, f, path))
+			return f;
+		elf_file_put(f);
+		return NULL;
+	}
 	n = snprintf(path, sizeof(path), "/proc/%u/root%s", m->tgid, maps_path(m, p));
 	f = n < (int)sizeof(path) ? open_checked(m, p, c, path) : NULL;
 	if (f)

@@ -205,6 +205,31 @@ Test(symbol_swap, names_of_both)
 	test_done(&t);
 }
 
+/* It was swapped after its mappings were read, and before its file was opened. */
+Test(symbol_swap, the_file_is_not_the_next_one)
+{
+	struct file_cache *c;
+	struct mapping *p;
+	struct maps m;
+	struct test t;
+	bool changed;
+
+	test_init(&t);
+	cr_assert_eq(file_cache_new(&c), 0);
+	for (int i = 0; i < 2; i++) {
+		maps_init(&m, (uint32_t)t.pid);
+		cr_assert_eq(maps_refresh(&m, &changed), 0);
+		p = maps_find(&m, (uintptr_t)PLACE);
+		cr_assert_not_null(p);
+		if (!i)
+			swap(&t, 1);
+		cr_expect_eq(maps_file(&m, p, c) != NULL, i, "%d", i);
+		maps_done(&m);
+	}
+	file_cache_free(c);
+	test_done(&t);
+}
+
 /* It was unloaded before anybody saw what it was: what is there now is not it. */
 Test(symbol_swap, code_never_seen_has_no_name)
 {
