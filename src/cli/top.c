@@ -60,8 +60,11 @@ static int plain_tick(void *ctx, struct collect *c, const struct cc_rec_tick *ti
 static int plain_loop(struct plain *p, struct collect *c, int stop_fd)
 {
 	while (!p->done) {
-		if (stop_signal_came(stop_fd))
-			return p->live ? collect_stop(c) : 0;
+		if (stop_signal_came(stop_fd)) {
+			if (!p->live)
+				return 0;
+			break;
+		}
 		int n = collect_step(c, p->live ? 50 : 0);
 		if (n == -ENODATA)
 			break;
@@ -71,15 +74,16 @@ static int plain_loop(struct plain *p, struct collect *c, int stop_fd)
 	if (p->done)
 		return 0;
 	int err = p->live ? collect_stop(c) : 0;
-	bool whole = !p->live && !engine_stats(collect_engine(c))->has_sockets;
+	bool whole = !engine_stats(collect_engine(c))->has_sockets;
 	if (err || (p->ticked && !whole))
 		return err;
-	err = collect_finish(c); /* an import: what its threads did is told at its end */
+	err = collect_finish(
+		c); /* no requests, or an import: what threads did is told at the end */
 	return err ? err : print_snapshot(p, c);
 }
 
 static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_opts *given,
-			       const struct filter *f)
+			       const struct filter *f, int stop_fd)
 {
 	uint32_t rows = o->top_n == UINT32_MAX ? 0 : o->top_n ? o->top_n : UINT32_MAX;
 	struct plain p = { .query = { .window_ns = o->window,
@@ -90,23 +94,15 @@ static enum cli_exit plain_run(const struct cli_opts *o, const struct collect_op
 			   .live = !o->replay,
 			   .left = o->iterations };
 	struct collect_opts co = *given;
-	int stop_fd = stop_signal_open();
 	struct collect *c;
-	if (stop_fd < 0) {
-		collect_opts_drop(&co);
-		return cli_fail(CLI_FAILED, "cannot watch signals: %s", strerror(-stop_fd));
-	}
 	co.on_tick = plain_tick;
 	co.ctx = &p;
 	int err = collect_new(&co, &c);
-	if (err) {
-		close(stop_fd);
+	if (err)
 		return tracing_failed(err);
-	}
 	err = plain_loop(&p, c, stop_fd);
 	int closed = collect_close_recording(c);
 	collect_free(c);
-	close(stop_fd);
 	if (closed)
 		return cli_fail(CLI_FAILED, "cannot write %s: %s", o->record, strerror(-closed));
 	if (err && !ferror(stdout))
@@ -260,15 +256,23 @@ enum cli_exit top_run(const struct cli_opts *given)
 	/* the kernel checks each program: a second, on a busy host many */
 	if (!o->replay && !o->batch && !o->json && !o->script && isatty(STDERR_FILENO))
 		fprintf(stderr, "criticast: loading probes into the kernel\n");
-	code = source_open(o, &co);
+	/* before there is anything that a signal could leave half done */
+	bool plain = o->json || o->batch;
+	int stop_fd = plain ? stop_signal_open() : -1;
+	if (plain && stop_fd < 0)
+		code = cli_fail(CLI_FAILED, "cannot watch signals: %s", strerror(-stop_fd));
+	if (!code)
+		code = source_open(o, &co);
 	if (!code)
 		code = recording_open(o->record, &co.writer);
 	if (code)
 		collect_opts_drop(&co);
-	else if (o->json || o->batch)
-		code = plain_run(o, &co, f);
+	else if (plain)
+		code = plain_run(o, &co, f, stop_fd);
 	else
 		code = ui_run(o, &cfg, &co);
+	if (stop_fd >= 0)
+		close(stop_fd);
 	filter_free(f);
 	return code;
 }

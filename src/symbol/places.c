@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -129,6 +130,25 @@ static void *answer(void *ctx)
 	return NULL;
 }
 
+/* What is sent to the process is for threads that wait for it: none of it comes to this one, but
+ * for its own faults. */
+static int start_thread(struct places *p)
+{
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP };
+	sigset_t none, old;
+	int err;
+
+	sigfillset(&none);
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		sigdelset(&none, own[i]);
+	err = pthread_sigmask(SIG_BLOCK, &none, &old);
+	if (err)
+		return err;
+	err = pthread_create(&p->thread, NULL, answer, p);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 int places_new(struct places **ret)
 {
 	struct places *p = calloc(1, sizeof(*p));
@@ -144,7 +164,7 @@ int places_new(struct places **ret)
 	pthread_cond_init(&p->answered, &attr);
 	pthread_condattr_destroy(&attr);
 	p->queue = calloc(QUEUE_MAX, sizeof(*p->queue));
-	err = p->queue ? pthread_create(&p->thread, NULL, answer, p) : ENOMEM;
+	err = p->queue ? start_thread(p) : ENOMEM;
 	p->started = !err;
 	if (err) {
 		places_free(p);

@@ -36,7 +36,8 @@ class Tracer:
     def __init__(self, pids, args=(), file=None):
         self.file = file or os.path.join(q.tmpdir(), "rec.criticast")
         if not args:  # room for a reader that does not get a CPU for a while: answers are judged
-            args = ("record", "--ring-bytes", "32M", "--out", self.file)
+            # told live as well, so that `witness` can compare the words of then with a replay's
+            args = ("top", "--json", "--top", 200, "--ring-bytes", "32M", "--record", self.file)
         self.argv = [CRITICAST, *map(str, args)]
         for p in pids:
             self.argv += ["--pid", str(p)]
