@@ -88,6 +88,13 @@ static enum sys_kind sys_kind(uint16_t machine, int16_t nr)
 	return nr >= 0 && nr < SYS_NR_CNT ? (enum sys_kind)kinds[nr] : SYS_OTHER;
 }
 
+static bool has_prefix(const struct engine_frame *f, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return f->text_len >= len && !memcmp(f->text, prefix, len);
+}
+
 bool classify_is_futex(const struct classifier *c, const struct episode *ep)
 {
 	return sys_kind(c->machine, ep->syscall) == SYS_FUTEX;
@@ -104,12 +111,63 @@ enum {
 	OP_CMD = 127,
 };
 
+/* glibc waits so for rwlocks, semaphores and condition variables alike; Rust for all it has. */
+static bool is_bitset(const struct side *side)
+{
+	return side->futex && (side->op & OP_CMD) == OP_WAIT_BITSET;
+}
+
+static bool has_owner(const struct side *side) { return side->flags & CC_EX_OWNER && side->owner; }
+
+bool classify_futex_is_across(const struct side *side)
+{
+	return side->futex && !(side->op & OP_PRIVATE);
+}
+
+#define SITE_FRAMES 6 /* innermost ones of the C library */
+
+enum futex_site classify_site(const struct names *n, const struct side *side)
+{
+	static const struct {
+		const char *prefix;
+		enum futex_site site;
+	} calls[] = {
+		{ "pthread_rwlock_", FUTEX_SITE_RWLOCK },
+		{ "sem_", FUTEX_SITE_SEM },
+		{ "new_sem_", FUTEX_SITE_SEM },
+		{ "pthread_cond_", FUTEX_SITE_COND },
+	};
+	struct engine_stack s;
+
+	if (!is_bitset(side) || has_owner(side) || !names_get_stack(n, side->ustack, &s))
+		return FUTEX_SITE_NONE;
+	for (uint32_t i = 0; i < CC_MIN(s.cnt, SITE_FRAMES); i++) {
+		struct engine_frame f;
+
+		if (!names_get_frame(n, s.tgid, s.ip[i], &f))
+			continue;
+		while (f.text_len && *f.text == '_') { /* __pthread_cond_wait */
+			f.text++;
+			f.text_len--;
+		}
+		for (size_t j = 0; j < ARRAY_SIZE(calls); j++)
+			if (has_prefix(&f, calls[j].prefix))
+				return calls[j].site;
+	}
+	return FUTEX_SITE_NONE;
+}
+
 enum wait_class classify_futex(const struct side *side)
 {
+	static const uint8_t by_site[] = { [FUTEX_SITE_RWLOCK] = WAIT_LOCK,
+					   [FUTEX_SITE_SEM] = WAIT_SEMA,
+					   [FUTEX_SITE_COND] = WAIT_COND };
 	uint64_t val = side->val & UINT32_MAX;
 
-	if (side->flags & CC_EX_OWNER && side->owner)
+	if (has_owner(side))
 		return WAIT_LOCK;
+	if (side->site)
+		return (enum wait_class)by_site[side->site];
 	if (!side->futex)
 		return WAIT_LOCK; /* arguments not told */
 	switch (side->op & OP_CMD) {
@@ -119,7 +177,8 @@ enum wait_class classify_futex(const struct side *side)
 	case OP_WAIT_REQUEUE_PI:
 		return WAIT_COND;
 	case OP_WAIT_BITSET:
-		/* a glibc mutex with a timeout expects 2, a shared semaphore 0 */
+		/* a glibc mutex with a timeout and an rwlock's writer expect 2, a shared
+		 * semaphore 0 */
 		if (val == 2)
 			return WAIT_LOCK;
 		return val == 0 && !(side->op & OP_PRIVATE) ? WAIT_SEMA : WAIT_COND;
@@ -136,6 +195,12 @@ static enum wait_class of_futex(const struct classifier *c, const struct task *t
 {
 	uint32_t res;
 
+	if (side && side->told && !side->site && !(ep->kind & EP_INDEXED)) {
+		struct side s = *side; /* a wait that goes on */
+
+		s.site = (uint8_t)classify_site(c->names, side);
+		return classify_futex(&s);
+	}
 	if (side && side->told)
 		return classify_futex(side);
 	res = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
@@ -307,12 +372,9 @@ static enum wait_class of_stack(const struct classifier *c, uint64_t kstack)
 
 		if (!names_get_frame(c->names, 0, s.gen, s.ip[i], &f))
 			continue;
-		for (size_t j = 0; j < ARRAY_SIZE(frames); j++) {
-			size_t len = strlen(frames[j].prefix);
-
-			if (f.text_len >= len && !memcmp(f.text, frames[j].prefix, len))
+		for (size_t j = 0; j < ARRAY_SIZE(frames); j++)
+			if (has_prefix(&f, frames[j].prefix))
 				return (enum wait_class)frames[j].cls;
-		}
 	}
 	return WAIT_UNKNOWN;
 }
@@ -343,6 +405,7 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 			k.guessed = false;
 		}
 	}
+	k.shared = k.cls == WAIT_LOCK && side && is_bitset(side) && !has_owner(side);
 	k.is_lock = k.cls == WAIT_LOCK || k.cls == WAIT_KLOCK || k.cls == WAIT_FLOCK;
 	if (k.cls == WAIT_EPOLL || k.cls == WAIT_POLL || k.cls == WAIT_IO_URING ||
 	    sys_kind(c->machine, ep->syscall) == SYS_ACCEPT)

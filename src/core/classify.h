@@ -20,6 +20,8 @@ struct wait_kind {
 	enum idle_kind idle;
 	bool is_lock; /* a wake passes the lock, never work */
 	bool guessed; /* from the syscall alone */
+	bool shared;  /* a lock that several may have at a time, or may be: who let go last had it
+		       * last, no more */
 };
 
 struct classifier { /* borrowed */
@@ -35,7 +37,16 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 /* The syscall of @ep is a futex wait: its key names a futex. */
 bool classify_is_futex(const struct classifier *c, const struct episode *ep);
 
-/* Class of a futex wait by the call's arguments. */
+/* Which of the C library's calls waits on a futex, by the functions on its stack. */
+enum futex_site { FUTEX_SITE_NONE, FUTEX_SITE_RWLOCK, FUTEX_SITE_SEM, FUTEX_SITE_COND };
+
+/* Of a wait that classify_futex() cannot tell without, once its stack has names. */
+enum futex_site classify_site(const struct names *n, const struct side *side);
+
+/* The call says that other processes may have the futex too. */
+bool classify_futex_is_across(const struct side *side);
+
+/* Class of a futex wait by the call's arguments, and side->site. */
 enum wait_class classify_futex(const struct side *side);
 
 #endif

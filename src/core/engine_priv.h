@@ -126,6 +126,10 @@ const struct episode *wakes_episode_of(const struct task *t, cc_ns at);
 /* The wake that ended @ep released what it waited for: no timer or signal did. */
 bool wakes_is_release(const struct engine *e, const struct episode *ep);
 
+/* @res is memory of several processes, and who ended a wait on it was of one that is not seen to
+ * wait for it at this address: it may have waited at another one, and not all wakes are known. */
+bool wakes_are_apart(const struct engine *e, uint32_t res);
+
 /* Where @ep's lock wakes are; 0: no lock, or no wakes. */
 uint32_t wakes_lock_of(const struct engine *e, const struct task *t, const struct episode *ep);
 

@@ -112,7 +112,10 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(LATE_MANY, 0, "was read before tracing began: which thread has which cannot be told")   \
 	X(LATE_NONE, 0, "was read before tracing began: no thread seems to have it")              \
 	X(LATE_SHARED, 0, "was read before tracing began: several processes have its connection") \
-	X(READER, 75, "lies unread: this thread reads requests there, by all that is known")
+	X(READER, 75, "lies unread: this thread reads requests there, by all that is known")      \
+	X(LET_GO_LAST, 75, "who let the lock go last: others may have had it with it or before")  \
+	X(APART, 50,                                                                              \
+	  "a lock of several processes, not all at this address: a holder may be missing")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X

@@ -17,6 +17,9 @@ enum res_kind {
 	RES_GO_RUNQ,
 };
 
+#define FUTEX_OF_ALL \
+	UINT32_MAX /* as tgid: in memory that processes share, at this address in each of them */
+
 struct lock_wake { /* @waker released, @wakee was woken */
 	cc_ns t;
 	uint32_t waker_tid, wakee_tid;
@@ -29,8 +32,10 @@ struct resource {
 	uint8_t kind;    /* enum res_kind */
 	uint8_t learned; /* FUTEX: enum wait_class, FD: CC_FD_*, from the EXTRA of a slow wait on
 			  * it, for short ones that have none; 0: not known */
-	uint32_t sorted; /* so many wakes are in order, those after are not yet */
-	uint32_t near;   /* where wakes were asked for last */
+	bool across;     /* FUTEX of a process: others have it too, its wakes are FUTEX_OF_ALL's */
+	uint32_t waker_tgid; /* FUTEX_OF_ALL: the last process that ended a wait of another one */
+	uint32_t sorted;     /* so many wakes are in order, those after are not yet */
+	uint32_t near;       /* where wakes were asked for last */
 	VEC(struct lock_wake) wakes;
 	bool marked;
 	uint32_t next; /* 1 + index of another with the same hash */

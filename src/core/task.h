@@ -51,6 +51,7 @@ struct side {
 	uint8_t flags;             /* CC_EX_* */
 	bool told;                 /* false: only lost is known */
 	bool futex;                /* op and val are of a futex call */
+	uint8_t site;              /* enum futex_site, where the call's words do not tell it */
 };
 
 /* A task's state as an iterator saw it. Holds until an episode tells more. */

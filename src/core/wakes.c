@@ -6,16 +6,30 @@
 
 #include "engine_priv.h"
 
+/* A futex of @tgid, or, once it is known to be one of several processes, what they have in common.
+ * They need not have it at the same address: then there are several of these, and futex_is_apart().
+ */
+static uint32_t futex_find(const struct engine *e, uint32_t key, uint32_t tgid)
+{
+	uint32_t res = resources_find(&e->res, RES_FUTEX, key, 0, tgid);
+
+	if (res && e->res.v.p[res - 1].across)
+		return resources_find(&e->res, RES_FUTEX, key, 0, FUTEX_OF_ALL);
+	return res;
+}
+
 /* The rwsem that the kernel waited for, or the futex. */
 static uint32_t lock_resource(struct engine *e, const struct task *t, const struct episode *ep)
 {
 	const struct side *s = ep_side(&e->tasks, ep);
+	uint32_t res;
 
 	if (ep_is_go(ep))
 		return go_resource(e, t, ep);
-	if (classify_is_futex(&e->cls, ep))
-		return resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
-	return resources_get(&e->res, RES_KLOCK, s->uaddr, 0, 0);
+	if (!classify_is_futex(&e->cls, ep))
+		return resources_get(&e->res, RES_KLOCK, s->uaddr, 0, 0);
+	res = futex_find(e, ep->key, t->tgid);
+	return res ? res : resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
 }
 
 static bool is_on_lock(const struct engine *e, const struct episode *ep)
@@ -38,24 +52,56 @@ uint32_t wakes_lock_of(const struct engine *e, const struct task *t, const struc
 	if (ep_is_go(ep))
 		return go_resource_find(e, t, ep);
 	if (classify_is_futex(&e->cls, ep))
-		return resources_find(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
+		return futex_find(e, ep->key, t->tgid);
 	return resources_find(&e->res, RES_KLOCK, s->uaddr, 0, 0);
+}
+
+bool wakes_are_apart(const struct engine *e, uint32_t res)
+{
+	const struct resource *r = res ? &e->res.v.p[res - 1] : NULL, *other;
+	uint32_t i;
+
+	if (!r || r->kind != RES_FUTEX || r->tgid != FUTEX_OF_ALL || !r->waker_tgid)
+		return false;
+	i = resources_find(&e->res, RES_FUTEX, r->id, 0, r->waker_tgid);
+	other = i ? &e->res.v.p[i - 1] : NULL;
+	return !other || !other->across;
+}
+
+/* The futex is one of several processes: what is known of it goes to what they have in common. */
+static int join_across(struct engine *e, uint32_t res)
+{
+	uint32_t all = resources_get(&e->res, RES_FUTEX, e->res.v.p[res - 1].id, 0, FUTEX_OF_ALL);
+	struct resource *r;
+	int err = all ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < e->res.v.p[res - 1].wakes.cnt; i++)
+		err = resource_wake(&e->res, all, e->res.v.p[res - 1].wakes.p[i]);
+	if (err)
+		return err;
+	r = &e->res.v.p[res - 1];
+	r->wakes.cnt = r->sorted = r->near = 0;
+	r->across = true;
+	return 0;
 }
 
 /* What a slow wait tells about its futex or descriptor holds for the short ones on it. */
 static int learn(struct engine *e, const struct task *t, const struct episode *ep)
 {
-	const struct side *s = ep_side(&e->tasks, ep);
+	struct side *s = ep->side && !ep_is_go(ep) ? &e->tasks.sides.p[ep->side] : NULL;
 	uint32_t res;
 
 	if (!s || !s->told)
 		return 0;
 	if (classify_is_futex(&e->cls, ep) && s->futex) {
+		s->site = (uint8_t)classify_site(&e->names, s);
 		res = resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
 		if (!res)
 			return -ENOMEM;
 		e->res.v.p[res - 1].learned = (uint8_t)classify_futex(s);
 		e->res.v.p[res - 1].uaddr = s->uaddr;
+		if (classify_futex_is_across(s) && !e->res.v.p[res - 1].across)
+			return join_across(e, res);
 	} else if (s->fd >= 0 && s->fd_kind != CC_FD_NONE && ep->key == (uint32_t)s->fd) {
 		res = resources_get(&e->res, RES_FD, ep->key, 0, t->tgid);
 		if (!res)
@@ -84,6 +130,9 @@ static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep)
 		res = lock_resource(e, &e->tasks.v.p[ti], ep);
 		if (!res)
 			return -ENOMEM;
+		if (e->res.v.p[res - 1].tgid == FUTEX_OF_ALL &&
+		    ep->waker_tgid != e->tasks.v.p[ti].tgid)
+			e->res.v.p[res - 1].waker_tgid = ep->waker_tgid;
 		err = resource_wake(&e->res, res,
 				    (struct lock_wake){ ep->wake, ep->waker_tid, tid });
 		if (err)

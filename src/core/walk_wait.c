@@ -263,6 +263,25 @@ struct lock_part { /* [from, to): @holder's; 0: not known */
 	bool handoff; /* the holder was woken at its start, to take the lock */
 };
 
+/* From when on @holder had the lock for sure, in [from, to): where it waited for a word of its own
+ * meanwhile that no owner is known of, that may have been its turn for this very lock. */
+static cc_ns had_since(const struct walk *w, const struct wait *x, const struct task *holder,
+		       const struct lock_part *part)
+{
+	for (uint32_t i = vec_lower_bound(&holder->eps, out, part->to); i-- > 0;) {
+		const struct episode *ep = &holder->eps.p[i];
+		const struct side *s = ep_side(&w->e->tasks, ep);
+
+		if (ep->in <= part->from)
+			break;
+		if (s && s->told && ep_blocked(ep) && ep->key != x->tp->ep->key &&
+		    classify_is_futex(&w->e->cls, ep) && classify_futex(s) == WAIT_LOCK &&
+		    !(s->flags & CC_EX_OWNER && s->owner))
+			return CC_MIN(ep_blocked_end(ep), part->to);
+	}
+	return part->from;
+}
+
 static void emit_part(struct walk *w, struct wait *x, const struct lock_part *part)
 {
 	const struct task *t = &w->e->tasks.v.p[x->ti];
@@ -270,6 +289,7 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	uint32_t owner = s && s->flags & CC_EX_OWNER ? s->owner : 0;
 	struct cc_piece p = x->piece;
 	struct task *holder;
+	cc_ns since;
 
 	p.start = CC_MAX(part->from, x->a);
 	p.end = CC_MIN(part->to, x->b);
@@ -292,6 +312,10 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	} else {
 		p.evidence |= CC_EV_BIT(HOLDER_CUT);
 	}
+	if (x->kind.shared)
+		p.evidence |= CC_EV_BIT(LET_GO_LAST);
+	if (wakes_are_apart(w->e, wakes_lock_of(w->e, t, x->tp->ep)))
+		p.evidence |= CC_EV_BIT(APART);
 	if (tasks_gap_within(&w->e->tasks, t->tgid, part->from, part->to))
 		p.evidence |= CC_EV_BIT(WAKE_MISSED); /* and with it another holder */
 	holder = tasks_find(&w->e->tasks, part->holder, part->to);
@@ -302,6 +326,18 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 		p.evidence |= CC_EV_BIT(WAKER_UNTRACED);
 		walk_emit(w, &p);
 		return;
+	}
+	since = p.evidence & CC_EV_BIT(HOLDER_OWNER) ? p.start : had_since(w, x, holder, part);
+	if (since > p.start) {
+		struct cc_piece before = p;
+
+		before.end = CC_MIN(since, p.end);
+		before.holder_tid = before.holder_tgid = 0;
+		before.evidence &= ~CC_EV_BIT(HOLDER_CUT);
+		p.start = before.end;
+		if (p.start < p.end)
+			emit_explained(w, &p, holder, p.end, NEST_LOCK, 0);
+		p = before;
 	}
 	emit_explained(w, &p, holder, p.end, NEST_LOCK, part->handoff ? part->from : 0);
 }
@@ -354,7 +390,7 @@ static enum nest_kind nest_kind_of(const struct walk *w, struct wait *x)
 	const struct episode *ep = x->tp->ep;
 
 	if (!ep_is_go(ep))
-		return NEST_HELP;
+		return x->kind.cls == WAIT_LOCK ? NEST_LOCK : NEST_HELP;
 	if (go_walk_is_resource(w->e, &w->e->tasks.v.p[x->ti], ep)) {
 		x->piece.holder_tid = x->piece.waker_tid;
 		x->piece.holder_tgid = x->piece.waker_tgid;
@@ -374,13 +410,15 @@ static void walk_woken(struct walk *w, struct wait *x)
 	cc_ns sent = ep->wake;
 	uint64_t how = 0; /* a wake after this wait is known to have ended it */
 
-	if (x->kind.cls == WAIT_COND && !ep_is_go(ep)) {
+	if ((x->kind.cls == WAIT_COND || x->kind.cls == WAIT_LOCK) && !ep_is_go(ep)) {
 		const struct task *t = &w->e->tasks.v.p[x->ti];
 		const struct episode *last = last_slice(w, t, ep);
 
-		ep = last_of_herd(w, t, last);
+		ep = x->kind.cls == WAIT_COND ? last_of_herd(w, t, last) : last;
 		how = ep != last ? CC_EV_BIT(HERD) : CC_EV_BIT(SLICES);
 	}
+	if (x->kind.cls == WAIT_LOCK)
+		p->evidence |= CC_EV_BIT(LET_GO_LAST);
 	if (ep_task_wake(ep)) {
 		if (ep != x->tp->ep) { /* an interpreter's lock, asked for every 5 ms */
 			sent = x->b;
@@ -429,12 +467,14 @@ static void walk_woken(struct walk *w, struct wait *x)
 	w->serving = serving;
 }
 
-/* Every wake on the lock is known: each ends one holder's part. */
-static bool is_cut(const struct wait *x)
+/* Every wake on the lock is known: each ends one holder's part. Not of an rwlock, which several
+ * have at a time. */
+static bool is_cut(const struct walk *w, const struct wait *x)
 {
 	const struct episode *ep = x->tp->ep;
+	const struct side *s = ep_is_go(ep) ? NULL : ep_side(&w->e->tasks, ep);
 
-	if (!ep->wake)
+	if (!ep->wake || (s && s->site == FUTEX_SITE_RWLOCK))
 		return false;
 	return x->kind.cls == WAIT_LOCK || x->kind.cls == WAIT_KLOCK ||
 	       (x->kind.cls == WAIT_MUTEX && x->piece.resource);
@@ -448,7 +488,7 @@ void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_pi
 	describe(w, &x);
 	if (x.piece.flags & CC_PC_OPEN)
 		emit_open(w, &x);
-	else if (is_cut(&x))
+	else if (is_cut(w, &x))
 		walk_lock(w, &x);
 	else
 		walk_woken(w, &x);

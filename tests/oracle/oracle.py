@@ -638,13 +638,27 @@ class Oracle:
             conflict = first and w.owner and holder and w.owner != holder
             lo, hi = max(start, a), min(end, t)
             if lo < hi:
-                out.append(self.lock_part(task, lo, hi, 0 if conflict else holder,
-                                          start if holder in woken else None,
-                                          w.by_task(), ctx, mode, stack, rid))
+                sure = first and w.owner == holder
+                since = start if sure else self.had_since(holder, w.key, start, end)
+                woken_at = start if holder in woken else None
+                for x, y, named in ((lo, min(hi, since), False), (max(lo, since), hi, True)):
+                    if x < y:
+                        out.append(self.lock_part(task, x, y, 0 if conflict else holder, woken_at,
+                                                  w.by_task(), ctx, mode, stack, rid))
+                        out[-1].holder = out[-1].holder if named else 0
                 if first and not holder and w.owner:  # given up: nobody let it go meanwhile
                     out[-1].holder = w.owner
             start, woken, first = end, tuple(x[2] for x in here), False
         return out
+
+    def had_since(self, holder, key, start, end):
+        """A holder that itself waited for a lock nobody is known to have had may have waited for its turn
+        at this one: it had it since then for sure."""
+        if not holder or not self.task(holder).traced:
+            return start
+        own = [w for w in self.task(holder).waits() if w.ep.cls == "lock" and not w.ep.owner and w.ep.extra
+               and w.ep.key != key and w.ep.out < end and w.ep.end > start]
+        return max([start] + [min(end, w.ep.wake or w.ep.end) for w in own][-1:])
 
     def lock_part(self, task, lo, hi, holder, woken_at, waker, ctx, mode, stack, rid):
         node = Node(lo, hi, task.tid, "lock", waker=waker, holder=holder, for_=rid)
