@@ -144,7 +144,7 @@ enum futex_site classify_site(const struct names *n, const struct side *side)
 	for (uint32_t i = 0; i < CC_MIN(s.cnt, SITE_FRAMES); i++) {
 		struct engine_frame f;
 
-		if (!names_get_frame(n, s.tgid, s.ip[i], &f))
+		if (!names_get_frame(n, s.tgid, s.gen, s.ip[i], &f))
 			continue;
 		while (f.text_len && *f.text == '_') { /* __pthread_cond_wait */
 			f.text++;

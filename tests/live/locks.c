@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* locks KIND THREADS PROCESSES SECONDS LOG: threads, of several processes where a kind is made for that,
- * that take one lock of a kind again and again. LOG gets the truth, a line per acquisition: tid requested
- * acquired released shared, in CLOCK_MONOTONIC ns; shared: others may have it too at the same time. Prints
- * the pids of its processes in a line and waits for a line on stdin. Kinds: the table at the end. */
+/* locks KIND THREADS PROCESSES SECONDS LOG: threads, of several processes where a kind is made for
+ * that, that take one lock of a kind again and again. LOG gets the truth, a line per acquisition:
+ * tid requested acquired released shared, in CLOCK_MONOTONIC ns; shared: others may have it too at
+ * the same time. Prints the pids of its processes in a line and waits for a line on stdin. Kinds:
+ * the table at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -27,7 +28,8 @@
 #define THREADS_MAX 32
 #define PROCESSES_MAX 4
 #define TAKES_MAX 30000
-#define FAR (256u << 20) /* how far apart processes have their mappings, where those are to differ */
+#define FAR \
+	(256u << 20) /* how far apart processes have their mappings, where those are to differ */
 
 struct take {
 	uint64_t requested, acquired, released;
@@ -336,7 +338,8 @@ static struct shm *elsewhere(struct shm *s, int fd, unsigned int number)
 {
 	char *at = (char *)s + (size_t)(number + 1) * FAR;
 
-	return mmap(at, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	return mmap(at, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd,
+		    0);
 }
 
 static int write_log(const char *path, const struct shm *s, int cnt)
@@ -349,8 +352,9 @@ static int write_log(const char *path, const struct shm *s, int cnt)
 		for (unsigned int k = 0; k < s->workers[i].cnt; k++) {
 			const struct take *t = &s->workers[i].takes[k];
 
-			fprintf(f, "%d %ju %ju %ju %d\n", s->workers[i].tid, (uintmax_t)t->requested,
-				(uintmax_t)t->acquired, (uintmax_t)t->released, t->shared);
+			fprintf(f, "%d %ju %ju %ju %d\n", s->workers[i].tid,
+				(uintmax_t)t->requested, (uintmax_t)t->acquired,
+				(uintmax_t)t->released, t->shared);
 		}
 	return fclose(f) ? (perror(path), 1) : 0;
 }
@@ -364,7 +368,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc == 6 && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kinds[i].name, argv[1]))
 			kind = &kinds[i];
-	if (!kind || threads < 1 || threads > THREADS_MAX || processes < 1 || processes > PROCESSES_MAX) {
+	if (!kind || threads < 1 || threads > THREADS_MAX || processes < 1 ||
+	    processes > PROCESSES_MAX) {
 		fprintf(stderr, "usage: locks KIND THREADS PROCESSES SECONDS LOG\n");
 		return 2;
 	}
