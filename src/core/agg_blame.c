@@ -13,7 +13,6 @@ struct matrix {
 	struct mem mem;
 	struct map index; /* hash of victim, culprit, class -> 1 + row; rows decide */
 	VEC(struct snap_blame) rows;
-	struct path_buf path;
 };
 
 static cc_str culprit_request(const struct agg_names *n, const struct cc_piece *p)
@@ -87,7 +86,7 @@ static int by_total(const void *pa, const void *pb)
 
 static int add_request(struct matrix *m, const struct cc_request *r)
 {
-	const struct cc_piece *path = r->path_ok ? request_path(r, &m->path) : NULL;
+	const struct cc_piece *path = r->path_ok ? request_path(r, m->n->path) : NULL;
 	struct leaf_iter it;
 	cc_str victim = 0;
 
@@ -118,7 +117,6 @@ int agg_blame(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,
 	for (size_t i = 0; i < cnt && !err; i++)
 		err = add_request(&m, r[i]);
 	map_done(&m.mem, &m.index);
-	path_buf_done(&m.path);
 	if (err) {
 		vec_done(&m.mem, &m.rows);
 		return err;

@@ -28,7 +28,6 @@ struct graph {
 	struct mem mem;
 	struct map node_of; /* name -> 1 + index */
 	struct map edge_of; /* from << 32 | to -> 1 + index */
-	struct path_buf path_buf;
 	VEC(struct node) nodes;
 	VEC(struct snap_edge) edges; /* from and to: indexes of nodes until they are named */
 	cc_ns latency;
@@ -134,7 +133,7 @@ static uint32_t goes_on(const struct cc_piece *path, uint32_t cnt, uint32_t i)
  * count again: its weight is handed on to what kept the waker (the cascade of the paper). */
 static int add_path(struct graph *g, const struct cc_request *r)
 {
-	const struct cc_piece *path = request_path(r, &g->path_buf);
+	const struct cc_piece *path = request_path(r, g->n->path);
 	int err = path ? 0 : -ENOMEM;
 
 	g->latency += request_latency(r) * request_weight(r);
@@ -348,7 +347,6 @@ int agg_graph(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,
 		err = find_groups(&g);
 	if (!err)
 		tell(&g, max_rows, ret);
-	path_buf_done(&g.path_buf);
 	map_done(&g.mem, &g.node_of);
 	map_done(&g.mem, &g.edge_of);
 	vec_done(&g.mem, &g.nodes);

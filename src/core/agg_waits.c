@@ -48,7 +48,6 @@ struct table {
 	VEC(struct row) rows;
 	VEC(struct sum) sums;
 	VEC(struct told) told;
-	struct path_buf path;
 };
 
 static cc_str column(const struct agg_names *n, unsigned int col, const struct cc_piece *p)
@@ -163,7 +162,7 @@ static void prove(struct table *t)
 
 static int add_pieces(struct table *t, const struct cc_request *r)
 {
-	const struct cc_piece *path = r->path_ok ? request_path(r, &t->path) : NULL;
+	const struct cc_piece *path = r->path_ok ? request_path(r, t->n->path) : NULL;
 	struct leaf_iter it;
 	int err = 0;
 
@@ -272,6 +271,5 @@ int agg_waits(const struct cc_request *const *r, size_t cnt, const struct agg_wa
 	vec_done(&t.mem, &t.rows);
 	vec_done(&t.mem, &t.sums);
 	vec_done(&t.mem, &t.told);
-	path_buf_done(&t.path);
 	return err;
 }

@@ -13,6 +13,7 @@
 
 struct agg_names {
 	void *ctx;
+	struct path_buf *path; /* room for one path at a time; NULL: none of them is packed */
 	cc_str (*site)(void *ctx, const struct cc_piece *p);
 	cc_str (*resource)(void *ctx, const struct cc_piece *p);
 	cc_str (*waker)(void *ctx, const struct cc_piece *p);

@@ -219,10 +219,11 @@ static cc_str agg_device(void *ctx, const struct cc_piece *p)
 		    : strpool_add(&n->pool, cls, strlen(cls));
 }
 
-struct agg_names labels_for_aggregate(struct labels *n)
+struct agg_names labels_for_aggregate(struct labels *n, struct path_buf *path)
 {
 	return (struct agg_names){
 		.ctx = n,
+		.path = path,
 		.site = agg_site,
 		.resource = agg_resource,
 		.waker = agg_waker,

@@ -44,6 +44,7 @@ uint32_t labels_stack(struct labels *n, uint64_t key); /* 1 + index in stacks[];
 
 cc_str labels_kind(struct labels *n, struct cc_reqid id); /* "nginx:8080" */
 
-struct agg_names labels_for_aggregate(struct labels *n);
+/* @path is lent to them. */
+struct agg_names labels_for_aggregate(struct labels *n, struct path_buf *path);
 
 #endif

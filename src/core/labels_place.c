@@ -91,20 +91,20 @@ static cc_str find_site(struct labels *n, uint64_t ustack)
 
 cc_str labels_site(struct labels *n, uint64_t ustack)
 {
-	uint32_t kept = map_get(&n->sites, ustack);
+	uint32_t kept = ustack ? map_get(&n->sites, ustack) : 1;
 
-	if (kept || !ustack)
-		return kept ? kept - 1 : 0;
+	if (kept)
+		return kept - 1;
 	return labels_keep(n, &n->sites, ustack, find_site(n, ustack));
 }
 
 cc_str labels_resource(struct labels *n, uint32_t resource)
 {
-	uint32_t kept = map_get(&n->resources, resource);
+	uint32_t kept = resource ? map_get(&n->resources, resource) : 1;
 	char text[STRPOOL_TEXT_MAX];
 
-	if (kept || !resource)
-		return kept ? kept - 1 : 0;
+	if (kept)
+		return kept - 1;
 	size_t len = engine_resource_name(n->e, resource, text, sizeof(text));
 
 	return labels_keep(n, &n->resources, resource,
@@ -183,11 +183,11 @@ static uint32_t add_stack(struct labels *n, const struct engine_stack *st)
 
 uint32_t labels_stack(struct labels *n, uint64_t key)
 {
-	uint32_t kept = map_get(&n->stack_idx, key);
+	uint32_t kept = key ? map_get(&n->stack_idx, key) : 1;
 	struct engine_stack st;
 
-	if (kept || !key)
-		return kept ? kept - 1 : 0;
+	if (kept)
+		return kept - 1;
 	return labels_keep(n, &n->stack_idx, key,
 			   engine_stack(n->e, key, &st) ? add_stack(n, &st) : 0);
 }

@@ -295,7 +295,7 @@ const struct cc_piece *request_path(const struct cc_request *r, struct path_buf 
 	if (!r->kept || !r->path_cnt)
 		return &nothing;
 	if (r->path_cnt > buf->cap) {
-		size_t cap = CC_MAX(r->path_cnt, 64u);
+		size_t cap = CC_MAX(r->path_cnt + r->path_cnt / 2, 64u);
 
 		free(buf->p);
 		buf->p = malloc(cap * sizeof(*buf->p));

@@ -144,29 +144,25 @@ static struct snap_dominant show_dominant(struct labels *n, const struct cc_requ
 	};
 }
 
-static struct snap_piece show_piece(struct labels *n, const struct cc_piece *p)
+static void show_piece(struct labels *n, const struct cc_piece *p, struct snap_piece *s)
 {
-	struct snap_piece s = {
-		.p = *p,
-		.task = labels_task(n, p->tid, p->tgid, p->start),
-		.waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end),
-		.holder = labels_task(n, p->holder_tid, p->holder_tgid, p->end),
-		.occupant = labels_task(n, p->occupant_tid, p->occupant_tgid, p->end),
-		.last = labels_task(n, p->last_tid, 0, p->end),
-		.site = labels_site(n, p->ustack),
-		.waker_site = labels_site(n, p->waker_ustack),
-		.resource = labels_resource(n, p->resource),
-		.for_request = labels_reqid(n, p->for_request),
-		.by_request = labels_reqid(n, p->by_request),
-		.stack = labels_stack(n, p->ustack),
-		.kstack = labels_stack(n, p->kstack),
-		.waker_stack = labels_stack(n, p->waker_ustack),
-		.waker_kstack = labels_stack(n, p->waker_kstack),
-	};
-
+	s->p = *p;
+	s->task = labels_task(n, p->tid, p->tgid, p->start);
+	s->waker = labels_task(n, p->waker_tid, p->waker_tgid, p->end);
+	s->holder = labels_task(n, p->holder_tid, p->holder_tgid, p->end);
+	s->occupant = labels_task(n, p->occupant_tid, p->occupant_tgid, p->end);
+	s->last = labels_task(n, p->last_tid, 0, p->end);
+	s->site = labels_site(n, p->ustack);
+	s->waker_site = labels_site(n, p->waker_ustack);
+	s->resource = labels_resource(n, p->resource);
+	s->for_request = labels_reqid(n, p->for_request);
+	s->by_request = labels_reqid(n, p->by_request);
+	s->stack = labels_stack(n, p->ustack);
+	s->kstack = labels_stack(n, p->kstack);
+	s->waker_stack = labels_stack(n, p->waker_ustack);
+	s->waker_kstack = labels_stack(n, p->waker_kstack);
 	if (p->goid)
-		s.task.tid = p->on_tid;
-	return s;
+		s->task.tid = p->on_tid;
 }
 
 /* The deepest level with which a path has no more than @wanted pieces: each level partitions what
@@ -215,7 +211,7 @@ static int add_pieces(struct snap_build *b, const struct cc_request *r, const st
 
 		if (path[i].depth > level)
 			continue;
-		*p = show_piece(&b->labels, &path[i]);
+		show_piece(&b->labels, &path[i], p);
 		if (path[i].depth == level)
 			p->p.flags &= (uint16_t)~CC_PC_NESTED;
 		b->pieces.cnt++;

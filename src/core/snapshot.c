@@ -157,7 +157,7 @@ static int show_waits(struct snap_build *b)
 		.min_confidence = b->q->min_confidence,
 		.max_rows = SNAP_WAITS,
 	};
-	struct agg_names names = labels_for_aggregate(&b->labels);
+	struct agg_names names = labels_for_aggregate(&b->labels, &b->path);
 	struct snap_wait *waits;
 	struct snap_blame *blame;
 	int err = agg_waits(b->match.p, b->match.cnt, &o, &names, &waits, &b->s->wait_cnt);
@@ -174,7 +174,7 @@ static int show_waits(struct snap_build *b)
 
 static int show_graph(struct snap_build *b)
 {
-	struct agg_names names = labels_for_aggregate(&b->labels);
+	struct agg_names names = labels_for_aggregate(&b->labels, &b->path);
 	struct agg_graph g;
 	int err = agg_graph(b->match.p, b->match.cnt, SNAP_WAITS, &names, &g);
 
@@ -195,7 +195,7 @@ static int slow_detail(struct snap_build *b, unsigned int cls, struct verdict_sl
 {
 	struct agg_range slow = agg_slow(&b->sorted);
 	struct agg_waits_opts o = { .group = GROUP_CLASS, .max_rows = WAIT_CLASS_CNT };
-	struct agg_names names = labels_for_aggregate(&b->labels);
+	struct agg_names names = labels_for_aggregate(&b->labels, &b->path);
 	cc_ns roots[WAIT_CLASS_CNT] = { 0 }, all = 0;
 	struct snap_wait *rows;
 	uint32_t cnt;
