@@ -176,13 +176,15 @@ const struct cc_rec *history_next(const struct history *h, struct history_at *at
 		return NULL;
 	struct history_place *p = &at->chain[best];
 	const uint8_t *in = from->data + p->off + LEAD;
-	int size = codec_get(&p->codec, &in, from->data + from->used, at->rec, sizeof(at->rec));
+	const struct cc_rec *rec;
+	int size = codec_get(&p->codec, &in, from->data + from->used, at->rec, sizeof(at->rec),
+			     &rec);
 	p->off = (size_t)(in - from->data);
 	if (size <= 0) { /* cannot be, and must not end the trace: on to the next chunk */
 		p->off = from->used;
 		return history_next(h, at);
 	}
-	return (const struct cc_rec *)at->rec;
+	return rec;
 }
 
 void history_kept(const struct history *h, struct history_kept *ret)

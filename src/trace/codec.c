@@ -128,13 +128,11 @@ static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8
 }
 
 /* After an error the chunk is not read on: what is remembered need not be whole. */
-static int get_episode(struct codec *c, struct in *in, void *out, size_t cap)
+static int get_episode(struct codec *c, struct in *in, const struct cc_rec **ret)
 {
 	struct cc_rec_episode *e = expect(c, c->last_tid + (uint32_t)unzigzag(get_varint(in)));
 	uint64_t mask = get_varint(in);
 
-	if (cap < sizeof(*e))
-		return -EBADMSG;
 #define X(bit, field)           \
 	if (mask & 1u << (bit)) \
 		e->field = (__typeof__(e->field))(e->field + unzigzag(get_varint(in)));
@@ -151,7 +149,7 @@ static int get_episode(struct codec *c, struct in *in, void *out, size_t cap)
 		return -EBADMSG;
 	c->last_tid = e->tid;
 	c->last_in = e->h.ts;
-	memcpy(out, e, sizeof(*e));
+	*ret = &e->h;
 	return sizeof(*e);
 }
 
@@ -240,12 +238,20 @@ size_t codec_put(struct codec *c, const struct cc_rec *rec, uint8_t *out)
 	return put_other(c, rec, out);
 }
 
-int codec_get(struct codec *c, const uint8_t **in, const uint8_t *end, void *out, size_t cap)
+int codec_get(struct codec *c, const uint8_t **in, const uint8_t *end, void *out, size_t cap,
+	      const struct cc_rec **ret)
 {
 	if (*in >= end)
 		return -EBADMSG;
 	struct in from = { *in + 1, end, false };
-	int size = **in ? get_other(c, **in, &from, out, cap) : get_episode(c, &from, out, cap);
+	int size;
+
+	if (**in) {
+		size = get_other(c, **in, &from, out, cap);
+		*ret = out;
+	} else {
+		size = get_episode(c, &from, ret);
+	}
 
 	*in = from.p;
 	return size;

@@ -34,9 +34,9 @@ bool codec_can(const struct cc_rec *rec, size_t len);
 /* Writes at most CODEC_MAX(rec->size) bytes. Returns the number. @rec must be one that can. */
 size_t codec_put(struct codec *c, const struct cc_rec *rec, uint8_t *out);
 
-/* Reads one record from [*in, end) into @out of @cap bytes (8-aligned). Returns its size and moves
- * *in; or -EBADMSG, whatever the bytes are. */
+/* Reads one record from [*in, end). Sets *ret to it: in @out of @cap bytes (8-aligned) or in @c,
+ * until the next call. Returns its size and moves *in; or -EBADMSG, whatever the bytes are. */
 CC_NODISCARD int codec_get(struct codec *c, const uint8_t **in, const uint8_t *end, void *out,
-			   size_t cap);
+			   size_t cap, const struct cc_rec **ret);
 
 #endif

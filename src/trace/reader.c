@@ -370,7 +370,7 @@ static int load_chunk(struct trace_reader *r)
 	return 1;
 }
 
-static int next_record(struct trace_reader *r)
+static int next_record(struct trace_reader *r, const struct cc_rec **ret)
 {
 	while (!r->left) {
 		if (r->ended)
@@ -380,7 +380,7 @@ static int next_record(struct trace_reader *r)
 		if (n <= 0)
 			return n;
 	}
-	int size = codec_get(&r->codec, &r->pos, r->end, r->rec, sizeof(r->rec));
+	int size = codec_get(&r->codec, &r->pos, r->end, r->rec, sizeof(r->rec), ret);
 
 	if (size < 0) { /* the CRC fits: written so, by someone else */
 		r->left = 0;
@@ -392,15 +392,13 @@ static int next_record(struct trace_reader *r)
 
 int trace_reader_next(struct trace_reader *r, const struct cc_rec **ret, size_t *len)
 {
-	const struct cc_rec *rec = (const struct cc_rec *)r->rec;
 	int size;
 
 	do
-		size = next_record(r);
-	while (size > 0 && r->filter && !trace_is_lasting(rec->kind));
+		size = next_record(r, ret);
+	while (size > 0 && r->filter && !trace_is_lasting((*ret)->kind));
 	if (size <= 0)
 		return size;
-	*ret = rec;
 	*len = (size_t)size;
 	return 1;
 }

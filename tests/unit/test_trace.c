@@ -113,15 +113,16 @@ Test(trace, hostile_bytes_behind_a_good_crc)
 			in[stream_random(&seed) % len] = (uint8_t)stream_random(&seed);
 		codec_reset(c);
 		for (const uint8_t *p = in; p < in + len;) {
-			int n = codec_get(c, &p, in + len, out, CAP);
+			const struct cc_rec *rec;
+			int n = codec_get(c, &p, in + len, out, CAP, &rec);
 
 			cr_assert_leq((uintptr_t)p, (uintptr_t)(in + len));
 			if (n < 0) {
 				bad++;
 				break;
 			}
-			cr_assert_eq(n, ((struct cc_rec *)out)->size);
-			cr_assert(codec_can((struct cc_rec *)out, (size_t)n));
+			cr_assert_eq(n, rec->size);
+			cr_assert(codec_can(rec, (size_t)n));
 			good++;
 		}
 	}
