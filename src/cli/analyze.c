@@ -23,7 +23,8 @@ int cmd_analyze(int argc, char **argv)
 
 	if (!json && !md && strcmp(o.format, "text") != 0)
 		return cli_fail(CLI_USAGE, "--format '%s': wanted text, json or md", o.format);
-	code = offline_snapshot(&o, o.top_n == UINT32_MAX ? TOP_DEFAULT : o.top_n, PIECES_MOST, &s);
+	code = offline_snapshot(&o, o.top_n == UINT32_MAX ? TOP_DEFAULT : o.top_n, PIECES_MOST,
+				json || md || o.request ? 0 : REPORT_SMALL_PART, &s);
 	if (code)
 		return code;
 	err = json ? format_write(FORMAT_JSON, s, stdout)

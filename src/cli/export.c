@@ -95,7 +95,7 @@ int cmd_export(int argc, char **argv)
 		return code;
 	code = check_outputs(&o);
 	if (!code)
-		code = offline_snapshot(&o, o.top_n == UINT32_MAX ? 0 : o.top_n, 0, &s);
+		code = offline_snapshot(&o, o.top_n == UINT32_MAX ? 0 : o.top_n, 0, 0, &s);
 	if (code)
 		return code;
 	if (!s->request_cnt)

@@ -177,8 +177,8 @@ const struct cc_rec *history_next(const struct history *h, struct history_at *at
 	struct history_place *p = &at->chain[best];
 	const uint8_t *in = from->data + p->off + LEAD;
 	const struct cc_rec *rec;
-	int size = codec_get(&p->codec, &in, from->data + from->used, at->rec, sizeof(at->rec),
-			     &rec);
+	int size =
+		codec_get(&p->codec, &in, from->data + from->used, at->rec, sizeof(at->rec), &rec);
 	p->off = (size_t)(in - from->data);
 	if (size <= 0) { /* cannot be, and must not end the trace: on to the next chunk */
 		p->off = from->used;

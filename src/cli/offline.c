@@ -130,13 +130,14 @@ static uint32_t pieces_in(uint64_t memory)
 }
 
 enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top, uint32_t max_of_request,
-			       struct snapshot **ret)
+			       uint32_t small_part, struct snapshot **ret)
 {
 	struct cc_query q = { .group = GROUP_SITE,
 			      .all_in_flight = true,
 			      .max_rows = top ? top : UINT32_MAX,
 			      .max_pieces = pieces_in(o->memory),
 			      .max_of_request = o->request ? 0 : max_of_request,
+			      .small_part = small_part,
 			      .lines = o->perfetto != NULL };
 	struct engine_opts eo = { .memory_bytes = o->memory };
 	struct filter *f = NULL;

@@ -8,10 +8,11 @@
 
 /* Reads @o->args[0] to its end; --request, --filter, --top and --min-confidence decide what is in.
  * @top: rows at most, 0: all; @max_of_request: pieces of each, 0: all, if --request does not ask
- * for one. What is left out is told on stderr. On failure the line is written and its exit code
- * returned; a
+ * for one; @small_part: see cc_query. What is left out is told on stderr. On failure the line is
+ * written and its exit code returned; a
  * --request that is not there is one. Caller owns *ret. */
 CC_NODISCARD enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top,
-					    uint32_t max_of_request, struct snapshot **ret);
+					    uint32_t max_of_request, uint32_t small_part,
+					    struct snapshot **ret);
 
 #endif

@@ -25,7 +25,8 @@ struct snap_build {
 	VEC(const struct cc_request *) flight; /* in flight, what the filter takes */
 	struct agg_sorted sorted;              /* of done */
 	VEC(struct snap_piece) pieces;
-	struct path_buf path; /* of one request at a time */
+	uint32_t pieces_taken; /* of max_pieces: these, and those that are counted only */
+	struct path_buf path;  /* of one request at a time */
 };
 
 /* Requests of the window into done, match, flight, sorted; percentiles and shares into s. */

@@ -184,45 +184,63 @@ static int level_that_fits(const struct cc_piece *path, uint32_t cnt, uint32_t w
 	return level - 1;
 }
 
-/* Where piece @idx is when what is deeper than @level is left out: it, or what it explains. */
-static uint32_t shown_index(const struct cc_piece *path, uint32_t idx, int level)
+/* Piece @idx, or what it explains when what is deeper than @level is left out. */
+static uint32_t shown_for(const struct cc_piece *path, uint32_t idx, int level)
 {
-	uint32_t at = 0;
+	while (idx > 0 && path[idx].depth > level)
+		idx--;
+	return idx;
+}
 
-	for (uint32_t i = 0; i <= idx; i++)
-		at += path[i].depth <= level;
-	return at ? at - 1 : 0;
+/* One that is counted only. */
+static bool is_small(const struct snap_build *b, const struct cc_request *r,
+		     const struct cc_piece *p)
+{
+	return b->q->small_part && piece_ns(p) < request_latency(r) / b->q->small_part;
+}
+
+static int add_piece(struct snap_build *b, const struct cc_piece *p, int level)
+{
+	struct snap_piece *s;
+
+	if (vec_reserve(&b->labels.mem, &b->pieces, b->pieces.cnt + 1))
+		return -ENOMEM;
+	s = &b->pieces.p[b->pieces.cnt++];
+	show_piece(&b->labels, p, s);
+	if (p->depth == level)
+		s->p.flags &= (uint16_t)~CC_PC_NESTED;
+	return 0;
 }
 
 static int add_pieces(struct snap_build *b, const struct cc_request *r, const struct cc_piece *path,
 		      struct snap_request *row)
 {
 	uint32_t max = b->q->max_pieces ? b->q->max_pieces : SNAP_PIECES;
-	uint32_t left = max > b->pieces.cnt ? max - b->pieces.cnt : 0;
+	uint32_t left = max > b->pieces_taken ? max - b->pieces_taken : 0, taken = 0;
 	uint32_t wanted = b->q->max_of_request ? b->q->max_of_request : left;
-	int level = level_that_fits(path, r->path_cnt, wanted, left);
+	int level = level_that_fits(path, r->path_cnt, wanted, left), err = 0;
+	uint32_t dominant = shown_for(path, row->dominant.piece, level);
+	uint32_t root = shown_for(path, row->root.piece, level);
 
 	row->first_piece = b->pieces.cnt;
-	if (vec_reserve(&b->labels.mem, &b->pieces,
-			b->pieces.cnt + (size_t)CC_MIN(left, r->path_cnt)))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < r->path_cnt; i++) {
-		struct snap_piece *p = &b->pieces.p[b->pieces.cnt];
-
+	row->dominant.piece = row->root.piece = 0;
+	for (uint32_t i = 0; i < r->path_cnt && !err; i++) {
 		if (path[i].depth > level)
 			continue;
-		show_piece(&b->labels, &path[i], p);
-		if (path[i].depth == level)
-			p->p.flags &= (uint16_t)~CC_PC_NESTED;
-		b->pieces.cnt++;
+		taken++;
+		if (i == dominant)
+			row->dominant.piece = b->pieces.cnt - row->first_piece;
+		if (i == root)
+			row->root.piece = b->pieces.cnt - row->first_piece;
+		if (i != dominant && i != root && is_small(b, r, &path[i]))
+			row->pieces_small++;
+		else
+			err = add_piece(b, &path[i], level);
 	}
+	b->pieces_taken += taken;
 	row->piece_cnt = b->pieces.cnt - row->first_piece;
-	row->pieces_left_out = r->path_cnt - row->piece_cnt;
-	if (row->pieces_left_out) {
-		row->dominant.piece = shown_index(path, row->dominant.piece, level);
-		row->root.piece = shown_index(path, row->root.piece, level);
-	}
-	return 0;
+	row->pieces_left_out = r->path_cnt - taken;
+	return err;
 }
 
 /* Whom the dominant wait names. */

@@ -46,6 +46,8 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 	int32_t tz_off_s;    /* the user's zone: local time - UTC, for at= in the filter */
 	uint32_t max_pieces; /* of all rows together; 0: 65536 */
 	uint32_t max_of_request; /* of each row, but depth 0 always; 0: as many as there are */
+	uint32_t small_part;     /* pieces shorter than this part of their request are counted, and
+				  * only those that speak for a wait are there; 0: all are */
 	bool by_port;            /* ports[] too: one slow request of each is among the rows */
 	bool lines;              /* lines[] and states[] too, of the time of the rows */
 };
@@ -116,6 +118,7 @@ struct snap_request {
 	cc_str verdict;                  /* one sentence */
 	uint32_t first_piece, piece_cnt; /* in pieces[] */
 	uint32_t pieces_left_out; /* of the deepest levels, or all: see cc_query.max_pieces */
+	uint32_t pieces_small;    /* counted only: see cc_query.small_part */
 };
 
 struct snap_wait { /* one row of Waits */

@@ -14,8 +14,6 @@
 #define EDGE_ROWS 10
 #define GROUP_ROWS 5
 #define MEMBERS 8
-#define SMALL_PART \
-	200 /* pieces below 1/200 of the latency are summed up, unless stacks are shown */
 
 struct text {
 	char s[FMT_LEN];
@@ -223,12 +221,12 @@ static void put_note(const struct snapshot *s, const struct snap_piece *p, FILE 
 
 static void put_path(const struct snapshot *s, const struct snap_request *r, bool stacks, FILE *out)
 {
-	uint32_t small = 0;
+	uint32_t small = r->pieces_small;
 
 	for (uint32_t i = 0; i < r->piece_cnt; i++) {
 		const struct snap_piece *p = &s->pieces[r->first_piece + i];
 
-		if (!stacks && piece_ns(&p->p) < r->latency_ns / SMALL_PART) {
+		if (!stacks && piece_ns(&p->p) < r->latency_ns / REPORT_SMALL_PART) {
 			small++;
 			continue;
 		}

@@ -238,6 +238,48 @@ Test(snapshot, ports_and_rows_asked_for)
 	engine_free(e);
 }
 
+/* What is too short for who asked is counted; what speaks for a wait is there however short. */
+Test(snapshot, small_pieces_are_only_counted)
+{
+	struct engine *e = shop();
+	struct snapshot *whole = look(e, &(struct cc_query){ 0 });
+
+	for (uint32_t part = 1; part <= 64; part *= 4) {
+		struct snapshot *s = look(e, &(struct cc_query){ .small_part = part });
+
+		cr_assert_eq(s->request_cnt, whole->request_cnt);
+		for (uint32_t i = 0; i < s->request_cnt; i++) {
+			const struct snap_request *all = &whole->requests[i], *r = &s->requests[i];
+			const struct snap_piece *from = &whole->pieces[all->first_piece];
+			const struct snap_piece *kept = &s->pieces[r->first_piece];
+			uint32_t k = 0;
+
+			cr_expect_eq(r->piece_cnt + r->pieces_small, all->piece_cnt);
+			cr_expect_eq(r->pieces_left_out, 0);
+			for (uint32_t j = 0; j < all->piece_cnt; j++) {
+				bool speaks = j == all->dominant.piece || j == all->root.piece;
+				cc_ns ns = from[j].p.end - from[j].p.start;
+
+				if (!speaks && ns < all->latency_ns / part)
+					continue;
+				cr_assert_lt(k, r->piece_cnt);
+				cr_expect_eq(memcmp(&kept[k].p, &from[j].p, sizeof(kept[k].p)), 0);
+				if (j == all->dominant.piece)
+					cr_expect_eq(r->dominant.piece, k);
+				if (j == all->root.piece)
+					cr_expect_eq(r->root.piece, k);
+				k++;
+			}
+			cr_expect_eq(k, r->piece_cnt);
+			cr_expect_str_eq(snapshot_str(s, r->verdict),
+					 snapshot_str(whole, all->verdict));
+		}
+		snapshot_free(s);
+	}
+	snapshot_free(whole);
+	engine_free(e);
+}
+
 /* Of a path that is too long the deepest levels go: what is left still adds up. */
 Test(snapshot, deepest_pieces_are_left_out_first)
 {
