@@ -52,6 +52,7 @@ enum {
 #define TASK_UNINTERRUPTIBLE 0x2
 #define PF_KTHREAD 0x00200000
 #define PF_EXITING 0x00000004
+#define SIGNAL_GROUP_EXIT 0x00000004
 
 #if defined(__TARGET_ARCH_x86)
 #define THREAD_SIZE 16384ull
@@ -162,6 +163,7 @@ struct sigpending {
 	sigset_t signal;
 };
 struct signal_struct {
+	unsigned int flags;
 	atomic_t live;
 	struct sigpending shared_pending;
 };
