@@ -68,12 +68,12 @@ static __always_inline void server_end(struct sock *sk, struct req_state *s, __u
 }
 
 /* Does @cur close a socket of process @owner because that exits? A thread that was at work on it
- * closes it on its way out of the call, before it exits itself; and an iterator that happens to look
- * at the file when its process drops it is the one who closes it, afterwards. */
-static __always_inline int is_exit(struct task_struct *cur, __u32 owner)
+ * closes it on its way out of the call, before it exits itself; and whose iterator happens to look
+ * at the file when its process drops it closes it after that is gone. */
+static __always_inline int is_exit(struct task_struct *cur, __u32 owner, __u16 why)
 {
 	if ((__u32)cur->tgid != owner)
-		return !is_target(owner);
+		return why == CC_END_FIN && owner && !is_target(cur->tgid) && !is_target(owner);
 	return (cur->flags & PF_EXITING) || (cur->signal->flags & SIGNAL_GROUP_EXIT);
 }
 
@@ -87,7 +87,7 @@ static __noinline int on_end(struct sock *sk, struct req_state *s, int from, int
 		return 0;
 	if (to == TCP_CLOSE && (from == TCP_ESTABLISHED || from == TCP_CLOSE_WAIT))
 		why = CC_END_RST;
-	if (is_exit(cur, s->owner))
+	if (is_exit(cur, s->owner, why))
 		why = CC_END_EXIT;
 	if (s->role == RQ_ROLE_SERVER) {
 		server_end(sk, s, why, now);
