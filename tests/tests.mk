@@ -98,7 +98,9 @@ asan-run: test-build
 tsan-run: $(TSAN_PROGS)
 	$(Q)BUILD=$(O) tests/run $(TSAN_PROGS)
 
-# a day of 10,000 events/s through the engine; `make test` has ten minutes of it
+# a day of 10,000 events/s through the engine, which says where it is each hour of it; `make test` has ten
+# minutes. And fifty million walks; `make test` has two.
 .PHONY: soak
-soak: all $(O)/tests/oracle/soak
+soak: all $(O)/tests/oracle/soak $(O)/tests/oracle/walk_driver
+	$(Q)BUILD=$(O) WALKS=5000 tests/oracle/diff_identity.test
 	$(Q)BUILD=$(O) SOAK_HOURS=24 tests/oracle/soak.test

@@ -9,35 +9,14 @@
 #include <string.h>
 
 #include "engine.h"
+#include "exact.h"
 #include "trace.h"
 
 #define TOLD 5u
 
-/* What pieces[*at..] of @depth must fill; *at moves behind them. Returns false at the first gap. */
-static bool fills(const struct cc_piece *p, size_t cnt, size_t *at, uint32_t depth, cc_ns lo,
-		  cc_ns hi)
-{
-	cc_ns t = lo;
-
-	while (*at < cnt && p[*at].depth == depth) {
-		const struct cc_piece *x = &p[(*at)++];
-
-		if (x->start != t || x->end <= x->start)
-			return false;
-		t = x->end;
-		if (*at < cnt && p[*at].depth > depth &&
-		    !fills(p, cnt, at, depth + 1, x->start, x->end))
-			return false;
-	}
-	return t == hi && (*at == cnt || p[*at].depth < depth);
-}
-
 static bool is_exact(const struct cc_request *r, const struct cc_piece *p)
 {
-	size_t at = 0;
-
-	return r->path_cnt == 0 ||
-	       (fills(p, r->path_cnt, &at, 0, r->start, r->end) && at == r->path_cnt);
+	return r->path_cnt == 0 || exact_pieces(p, r->path_cnt, r->start, r->end);
 }
 
 static int feed(void *ctx, const struct cc_rec *rec, size_t len)
