@@ -146,5 +146,16 @@ def decode(proto, message, data):
             inner = {}
             stack[-1].setdefault(key[:-2], []).append(inner)
             stack.append(inner)
-    check("no field that the schema does not know", not any(k.isdigit() for k in top), list(top))
+    unknown = list(_numbers(top))
+    check("no field that the schema does not know", not unknown, unknown[:3])
     return top
+
+
+def _numbers(message):
+    """Names of fields that protoc has no name for, at any depth."""
+    for key, values in message.items():
+        if key.isdigit():
+            yield key
+        for v in values:
+            if isinstance(v, dict):
+                yield from _numbers(v)
