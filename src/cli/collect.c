@@ -245,7 +245,7 @@ static int put_record(void *ctx, const struct cc_rec *rec, size_t len)
 	return trace_writer_put(ctx, rec, len);
 }
 
-int collect_save_history(struct collect *c, const char *path)
+int collect_save_history(struct collect *c, cc_ns since, const char *path)
 {
 	if (!c->history)
 		return -ENOENT;
@@ -254,7 +254,7 @@ int collect_save_history(struct collect *c, const char *path)
 	int err = trace_writer_open(path, &why, &w);
 	if (err)
 		return err;
-	err = history_each(c->history, put_record, w);
+	err = history_each(c->history, since, put_record, w);
 	int closed = trace_writer_close(w);
 	return err ? err : closed;
 }

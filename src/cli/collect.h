@@ -73,8 +73,9 @@ CC_NODISCARD int collect_seek(struct collect *c, cc_ns to, bool onward);
 CC_NODISCARD int collect_glance(struct collect *c, cc_ns to, bool onward);
 void collect_glance_over(struct collect *c);
 
-/* Writes the kept history as a recording. Returns 0, -ENOENT without history, -errno. */
-CC_NODISCARD int collect_save_history(struct collect *c, const char *path);
+/* Writes the kept history as a recording, from @since on (0: all). Returns 0, -ENOENT without
+ * history, -errno. */
+CC_NODISCARD int collect_save_history(struct collect *c, cc_ns since, const char *path);
 
 /* The newest engine; with collect_look(), that of the past. */
 /* How far back the kept history goes; 0: there is none. */

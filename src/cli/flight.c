@@ -23,6 +23,7 @@ struct flight {
 	uint32_t ticks_left; /* until it is written */
 	cc_ns quiet_until;   /* time of the stream */
 	cc_ns now;           /* of the last TICK */
+	cc_ns from;          /* what is written begins here: a ring before the reason */
 	uint32_t files;
 	char path[PATH_MAX];
 };
@@ -61,12 +62,13 @@ uint32_t flight_file_cnt(const struct flight *f) { return f->files; }
 
 const char *flight_path(const struct flight *f) { return f->path; }
 
-static void give_reason(struct flight *f, const char *why)
+static void give_reason(struct flight *f, const char *why, cc_ns from)
 {
 	if (f->why[0])
 		return; /* what goes on is in the same file */
 	snprintf(f->why, sizeof(f->why), "%s", why);
 	f->ticks_left = TICKS_AFTER;
+	f->from = CC_MIN(f->now > f->o.ring ? f->now - f->o.ring : 1, from);
 }
 
 static void see_request(struct flight *f, const struct cc_rec_req *q)
@@ -80,7 +82,7 @@ static void see_request(struct flight *f, const struct cc_rec_req *q)
 	fmt_reqid(id, sizeof(id), (struct cc_reqid){ q->cookie, q->ordinal, CC_REQID_SOCK });
 	fmt_dur(dur, sizeof(dur), q->last_send - start);
 	snprintf(why, sizeof(why), "request %s took %s", id, dur);
-	give_reason(f, why);
+	give_reason(f, why, start); /* whole, also if it is longer than the ring */
 }
 
 void flight_see(struct flight *f, const struct cc_rec *rec)
@@ -100,11 +102,11 @@ static void look_outside(struct flight *f)
 	char line[256];
 
 	if (read(f->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		give_reason(f, "SIGUSR1");
+		give_reason(f, "SIGUSR1", f->now);
 	if (!f->keys || poll(&p, 1, 0) <= 0)
 		return;
 	if (read(STDIN_FILENO, line, sizeof(line)) > 0)
-		give_reason(f, "Enter");
+		give_reason(f, "Enter", f->now);
 	else
 		f->keys = false; /* the terminal is gone */
 }
@@ -126,7 +128,7 @@ static void next_path(struct flight *f)
 static int write_now(struct flight *f, struct collect *c)
 {
 	next_path(f);
-	int err = collect_save_history(c, f->path);
+	int err = collect_save_history(c, f->from, f->path);
 
 	if (err)
 		return err;

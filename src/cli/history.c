@@ -122,7 +122,7 @@ static void evict(struct history *h, cc_ns now)
 
 int history_put(struct history *h, const struct cc_rec *rec, size_t len)
 {
-	struct chain *c = trace_is_lasting(rec->kind) ? &h->lasting : &h->passing;
+	struct chain *c = rec_is_lasting(rec->kind) ? &h->lasting : &h->passing;
 	if (!codec_can(rec, len)) /* a file could not have it either */
 		return 0;
 	int err = chain_put(c, rec, ++h->put_cnt);
@@ -198,13 +198,31 @@ void history_kept(const struct history *h, struct history_kept *ret)
 		ret->oldest = k->oldest;
 }
 
-int history_each(const struct history *h, cc_record_fn *fn, void *ctx)
+/* How many records there are up to the last TICK at or before @since. */
+static uint64_t count_before(const struct history *h, cc_ns since, struct history_at *at)
+{
+	const struct cc_rec *rec;
+	uint64_t cnt = 0, before = 0;
+	while (since && (rec = history_next(h, at))) {
+		cnt++;
+		if (rec->kind == CC_REC_TICK && rec->ts > since)
+			break;
+		if (rec->kind == CC_REC_TICK)
+			before = cnt;
+	}
+	memset(at, 0, sizeof(*at));
+	return before;
+}
+
+int history_each(const struct history *h, cc_ns since, cc_record_fn *fn, void *ctx)
 {
 	struct history_at *at = calloc(1, sizeof(*at));
 	const struct cc_rec *rec;
 	int err = at ? 0 : -ENOMEM;
-	while (err >= 0 && (rec = history_next(h, at)))
-		err = fn(ctx, rec, rec->size);
+	uint64_t before = at ? count_before(h, since, at) : 0;
+	for (uint64_t i = 0; err >= 0 && (rec = history_next(h, at)); i++)
+		if (i >= before || rec_is_lasting(rec->kind))
+			err = fn(ctx, rec, rec->size);
 	free(at);
 	return CC_MIN(err, 0);
 }

@@ -17,8 +17,9 @@ void history_free(struct history *h);
 /* Keeps @rec, in few bytes, unless it is none that a file can have. Returns 0 or -ENOMEM. */
 CC_NODISCARD int history_put(struct history *h, const struct cc_rec *rec, size_t len);
 
-/* Gives every kept record, in the order they came. */
-CC_NODISCARD int history_each(const struct history *h, cc_record_fn *fn, void *ctx);
+/* Gives kept records in the order they came: all that lasts, and of what passes by what came after
+ * the last TICK at or before @since; 0: all. */
+CC_NODISCARD int history_each(const struct history *h, cc_ns since, cc_record_fn *fn, void *ctx);
 
 /* While it is held only the budget drops records, not age: somebody looks at the past. */
 void history_hold(struct history *h, bool hold);

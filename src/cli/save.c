@@ -121,7 +121,7 @@ static void save_usual(struct save_job *j, struct collect *c, const struct cc_qu
 	char kept[FMT_LEN] = "";
 	if (!j->told.err) {
 		snprintf(path, sizeof(path), "%s.criticast", base);
-		j->told.err = collect_save_history(c, path);
+		j->told.err = collect_save_history(c, 0, path);
 		if (!j->told.err)
 			fmt_dur(kept, sizeof(kept), collect_kept_ns(c));
 		if (j->told.err == -ENOENT) /* a replay: the recording is there already */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "lasting.h"
 
 #define MEMORY_DEFAULT (256ull << 20)
 #define NAMES_SHARE 4 /* names and stacks may take a quarter of the budget */
@@ -273,6 +274,23 @@ static bool is_late(const struct engine *e, const struct cc_rec *r)
 	       (r->kind == CC_REC_EPISODE || r->kind == CC_REC_SOCKOP);
 }
 
+/* Names and tasks may have been told long before the rest: by a recording that is a cut of a longer
+ * one, or after a seek. The time between is not known, and so no part of the stream. */
+static void note_time(struct engine *e, const struct cc_rec *r)
+{
+	struct engine_stats *st = &e->stats;
+	bool lasting = rec_is_lasting(r->kind);
+
+	if (!r->ts)
+		return;
+	st->last_ns = CC_MAX(st->last_ns, r->ts);
+	if (!st->first_ns || (!lasting && !e->begun))
+		st->first_ns = r->ts;
+	else if (!lasting || !e->begun)
+		st->first_ns = CC_MIN(st->first_ns, r->ts);
+	e->begun |= !lasting;
+}
+
 int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len)
 {
 	const struct cc_rec *r;
@@ -291,10 +309,7 @@ int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len)
 		return err;
 	e->stats.events++;
 	e->stats.late += is_late(e, r);
-	if (r->ts) {
-		e->stats.first_ns = e->stats.first_ns ? CC_MIN(e->stats.first_ns, r->ts) : r->ts;
-		e->stats.last_ns = CC_MAX(e->stats.last_ns, r->ts);
-	}
+	note_time(e, r);
 	if (e->mem.used <= e->evict_at)
 		return 0;
 	work_evict(e, 0);

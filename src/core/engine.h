@@ -71,7 +71,8 @@ struct engine_stats {
 	uint64_t stacks_user, stacks_complete; /* episodes with a user stack; complete ones */
 	uint64_t short_cnt;
 	cc_ns short_ns;
-	cc_ns first_ns, last_ns; /* of all records */
+	cc_ns first_ns,
+		last_ns; /* of all records; first_ns: but names and tasks, if there are others */
 	cc_ns watermark_ns;
 	int64_t realtime_off_ns; /* realtime - monotonic, at the last TICK */
 	uint64_t counter[32];    /* latest COUNTER values, by CC_CNT_* */

@@ -75,6 +75,7 @@ struct engine {
 	struct mem mem;
 	struct engine_opts opts;
 	struct engine_stats stats;
+	bool begun; /* more than names and tasks was told */
 	struct tasks tasks;
 	struct requests reqs;
 	struct resources res;

@@ -396,7 +396,7 @@ int trace_reader_next(struct trace_reader *r, const struct cc_rec **ret, size_t 
 
 	do
 		size = next_record(r, ret);
-	while (size > 0 && r->filter && !trace_is_lasting((*ret)->kind));
+	while (size > 0 && r->filter && !rec_is_lasting((*ret)->kind));
 	if (size <= 0)
 		return size;
 	*len = (size_t)size;

@@ -183,7 +183,7 @@ static void add_record(struct trace_writer *w, const struct cc_rec *rec)
 
 static void keep_lasting(struct trace_writer *w, const struct cc_rec *rec)
 {
-	if (!trace_is_lasting(rec->kind) || w->no_keys)
+	if (!rec_is_lasting(rec->kind) || w->no_keys)
 		return;
 	if (w->lasting.cnt + rec->size > TRACE_KEY_RAW_MAX ||
 	    vec_reserve(&w->mem, &w->lasting, w->lasting.cnt + rec->size)) {

@@ -327,6 +327,27 @@ Test(engine, a_busy_task_s_time_is_summed_once)
 	engine_free(e);
 }
 
+/* A cut of a longer recording begins with names and tasks told long before: its time does not. */
+Test(engine, what_lasts_is_no_part_of_the_time_that_is_known)
+{
+	struct engine *e = engine_with(0, 0);
+	struct cc_rec_task t = { .h = { .size = sizeof(t), .kind = CC_REC_TASK, .ts = CC_S(5) },
+				 .tid = WORKER,
+				 .tgid = TGID };
+
+	FEED(e, t);
+	cr_expect_eq(engine_stats(e)->first_ns, CC_S(5), "there is nothing else");
+	episode(e, WORKER, 1, NR_FUTEX, CC_S(60), CC_S(61), 0, 1);
+	cr_expect_eq(engine_stats(e)->first_ns, CC_S(61) + 1);
+	t.h.ts = CC_S(7);
+	FEED(e, t);
+	cr_expect_eq(engine_stats(e)->first_ns, CC_S(61) + 1);
+	episode(e, WORKER, 2, NR_FUTEX, CC_S(59), CC_S(60), 0, 1);
+	cr_expect_eq(engine_stats(e)->first_ns, CC_S(60) + 1, "told later, was before");
+	cr_expect_eq(engine_stats(e)->last_ns, CC_S(61) + 1);
+	engine_free(e);
+}
+
 Test(engine, an_empty_stream_has_no_requests)
 {
 	struct engine *e = engine_with(0, 0);

@@ -144,3 +144,53 @@ Test(past, history_is_held_while_somebody_looks)
 	cr_expect_gt(rec->ts, CC_S(40));
 	history_free(h);
 }
+
+struct kept_from {
+	uint32_t lasting, ticks, other;
+	cc_ns first_tick, first_other;
+};
+
+static int note_kept(void *ctx, const struct cc_rec *rec, size_t len)
+{
+	struct kept_from *k = ctx;
+	(void)len;
+	k->lasting += rec->kind == CC_REC_NAME;
+	k->ticks += rec->kind == CC_REC_TICK;
+	k->other += rec->kind == CC_REC_EPISODE;
+	if (rec->kind == CC_REC_TICK && !k->first_tick)
+		k->first_tick = rec->ts;
+	if (rec->kind == CC_REC_EPISODE && !k->first_other)
+		k->first_other = rec->ts;
+	return 0;
+}
+
+/* What is kept is whole chunks; what is written is what was asked for, and all names. */
+Test(past, history_is_cut_where_it_is_asked_for)
+{
+	struct history *h = history_new(64 << 20, CC_S(1000));
+	cr_assert(h);
+	for (unsigned int s = 1; s <= 20; s++) {
+		struct cc_rec_name n = {
+			.h = { sizeof(n), CC_REC_NAME, 0, 0, CC_NAME_FILE, CC_S(s) }, .id = s
+		};
+		struct cc_rec_episode e = { .h = { sizeof(e), CC_REC_EPISODE, 0, 0, 0,
+						   CC_S(s) - 1000 } };
+		cr_assert_eq(history_put(h, &n.h, sizeof(n)), 0);
+		cr_assert_eq(history_put(h, &e.h, sizeof(e)), 0);
+		cr_assert_eq(put_tick(h, CC_S(s)), 0);
+	}
+	static const struct {
+		cc_ns since;
+		uint32_t kept; /* seconds */
+	} rows[] = { { 0, 20 },           { 1, 20 },           { CC_S(1), 19 }, { CC_S(17), 3 },
+		     { CC_MS(17900), 3 }, { CC_S(20) - 1, 1 }, { CC_S(20), 0 }, { CC_S(99), 0 } };
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kept_from k = { 0 };
+		cr_assert_eq(history_each(h, rows[i].since, note_kept, &k), 0);
+		cr_expect_eq(k.lasting, 20, "names are told for good");
+		cr_expect_eq(k.ticks, rows[i].kept, "%zu: %u", i, k.ticks);
+		cr_expect_eq(k.other, rows[i].kept, "%zu: %u", i, k.other);
+		cr_expect(!rows[i].kept || k.first_other == CC_S(21 - rows[i].kept) - 1000);
+	}
+	history_free(h);
+}
