@@ -86,13 +86,16 @@ static bool keep_row(struct cfi *c, const struct run_state *s, struct cfi_row *r
 	return true;
 }
 
-/* Reads an entry of the section without its length field. */
-static bool read_entry(const struct cfi_source *s, uint64_t off, uint8_t *buf, struct bytes *ret)
+/* Reads an entry of a section without its length field. */
+static bool read_entry(const struct cfi_source *s, bool debug, uint64_t off, uint8_t *buf,
+		       struct bytes *ret)
 {
+	uint64_t section = debug ? s->debug_len : s->len;
 	uint32_t len;
 
-	if (off > s->len || s->read(s->ctx, off, &len, sizeof(len)) != sizeof(len) ||
-	    len > s->len - off || len > ENTRY_MAX || s->read(s->ctx, off + 4, buf, len) != len)
+	if (off > section || s->read(s->ctx, debug, off, &len, sizeof(len)) != sizeof(len) ||
+	    len > section - off || len > ENTRY_MAX ||
+	    s->read(s->ctx, debug, off + 4, buf, len) != len)
 		return false;
 	*ret = (struct bytes){ buf, buf + len, false };
 	return true;
@@ -101,19 +104,20 @@ static bool read_entry(const struct cfi_source *s, uint64_t off, uint8_t *buf, s
 static bool make_row(struct cfi *c, const struct cfi_source *s, struct cfi_row *row)
 {
 	const struct fde *fde = ehframe_find(s->fdes, s->fde_cnt, row->vaddr);
+	bool debug = fde && fde->off & FDE_DEBUG;
 	uint8_t fde_buf[ENTRY_MAX], cie_buf[ENTRY_MAX];
 	struct bytes fde_bytes, cie_bytes;
-	uint64_t back, start, len;
+	uint64_t off, cie_off, start, len;
 	struct cfi_run run;
 	struct cie cie;
 
-	if (!fde || !read_entry(s, fde->off, fde_buf, &fde_bytes))
+	if (!fde)
 		return false;
-	back = take(&fde_bytes, 4);
-	if (!back || back > fde->off + 4ull ||
-	    !read_entry(s, fde->off + 4ull - back, cie_buf, &cie_bytes) ||
-	    !cie_parse(&cie_bytes, &cie) || cie.ra_reg != CFI_RA ||
-	    !fde_parse(&fde_bytes, &cie, &start, &len))
+	off = fde->off & ~FDE_DEBUG;
+	if (!read_entry(s, debug, off, fde_buf, &fde_bytes) ||
+	    !fde_cie(debug, off, (uint32_t)take(&fde_bytes, 4), &cie_off) ||
+	    !read_entry(s, debug, cie_off, cie_buf, &cie_bytes) || !cie_parse(&cie_bytes, &cie) ||
+	    cie.ra_reg != CFI_RA || !fde_parse(&fde_bytes, &cie, &start, &len))
 		return false;
 	row->signal = cie.signal;
 	cfi_run_init(&run, &cie, fde->start, row->vaddr);

@@ -47,9 +47,9 @@ struct cfi_row {
 struct cfi_source {
 	const struct fde *fdes;
 	size_t fde_cnt;
-	uint64_t len; /* of the section */
-	/* Reads at @off of the section. Returns the bytes read, or < 0. */
-	ssize_t (*read)(void *ctx, uint64_t off, void *buf, size_t len);
+	uint64_t len, debug_len; /* of .eh_frame and .debug_frame */
+	/* Reads at @off of one. Returns the bytes read, or < 0. */
+	ssize_t (*read)(void *ctx, bool debug, uint64_t off, void *buf, size_t len);
 	void *ctx;
 };
 

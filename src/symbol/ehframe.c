@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define FDE_MAX (4u << 20) /* more than the largest browser has */
+#define DEBUG_CIE 0xffffffffu
 
 static uint64_t take_encoded(struct bytes *b, uint8_t enc)
 {
@@ -60,10 +61,12 @@ bool cie_parse(struct bytes *b, struct cie *ret)
 	const char *letters = (const char *)b->p;
 	const char *end = bytes_left(b) ? memchr(letters, 0, bytes_left(b)) : NULL;
 
-	if (id || !end || (version != 1 && version != 3))
+	if ((id && id != DEBUG_CIE) || !end || (version != 1 && version != 3 && version != 4))
 		return false;
 	*ret = (struct cie){ .enc = DW_EH_PE_absptr };
 	b->p = (const uint8_t *)end + 1;
+	if (version == 4 && (take(b, 1) != 8 || take(b, 1))) /* bytes of addresses, of segments */
+		return false;
 	ret->code_align = take_uleb(b);
 	ret->data_align = take_sleb(b);
 	ret->ra_reg = version == 1 ? take(b, 1) : take_uleb(b);
@@ -84,7 +87,14 @@ bool fde_parse(struct bytes *b, const struct cie *c, uint64_t *ret_start, uint64
 	return !b->bad && ((c->enc & 0xf0) == DW_EH_PE_pcrel || !(c->enc & 0xf0));
 }
 
+bool fde_cie(bool debug, uint64_t off, uint32_t id, uint64_t *ret)
+{
+	*ret = debug ? id : off + 4 - id;
+	return debug ? id != DEBUG_CIE : id && id <= off + 4;
+}
+
 struct scan {
+	bool debug;
 	const uint8_t *data;
 	size_t len;
 	uint64_t addr;
@@ -117,7 +127,7 @@ static int add_fde(struct scan *s, size_t off, struct bytes *b)
 		return 0;
 	if (s->cie.enc & DW_EH_PE_pcrel)
 		start += place;
-	if (!len || len > UINT32_MAX || start + len < start || off > UINT32_MAX)
+	if (!len || len > UINT32_MAX || start + len < start || off >= FDE_DEBUG)
 		return 0;
 	if (s->cnt == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 256;
@@ -128,7 +138,8 @@ static int add_fde(struct scan *s, size_t off, struct bytes *b)
 		s->v = v;
 		s->cap = cap;
 	}
-	s->v[s->cnt++] = (struct fde){ start, (uint32_t)len, (uint32_t)off };
+	s->v[s->cnt++] =
+		(struct fde){ start, (uint32_t)len, (uint32_t)off | (s->debug ? FDE_DEBUG : 0) };
 	return 0;
 }
 
@@ -143,7 +154,7 @@ static int scan_all(struct scan *s)
 {
 	for (size_t off = 0; s->len - off >= 8 && s->cnt < FDE_MAX;) {
 		struct bytes b = { s->data + off, s->data + s->len, false };
-		uint64_t len = take(&b, 4), back;
+		uint64_t len = take(&b, 4), cie;
 		size_t id_off = off + 4;
 		int err;
 
@@ -155,10 +166,9 @@ static int scan_all(struct scan *s)
 		if (len < 4 || len > s->len - id_off)
 			break;
 		b.end = b.p + len;
-		back = take(&b, 4);
-		if (back && back <= id_off) {
-			if (s->cie_off != id_off - back)
-				read_cie(s, id_off - back);
+		if (fde_cie(s->debug, off, (uint32_t)take(&b, 4), &cie) && cie < s->len) {
+			if (s->cie_off != cie)
+				read_cie(s, cie);
 			err = s->cie_ok ? add_fde(s, off, &b) : 0;
 			if (err)
 				return err;
@@ -182,6 +192,46 @@ int ehframe_read(const uint8_t *data, size_t len, uint64_t addr, struct fde **re
 	*ret = s.v;
 	*ret_cnt = s.cnt;
 	return 0;
+}
+
+int ehframe_add_debug(const uint8_t *data, size_t len, struct fde **fdes, size_t *fde_cnt)
+{
+	struct scan s = { .debug = true, .data = data, .len = len, .cie_off = SIZE_MAX };
+	int err = scan_all(&s);
+	size_t cnt = 0;
+	struct fde *v;
+
+	for (size_t i = 0; i < s.cnt; i++) { /* code that was left out is said to be at 0 */
+		if (s.v[i].start && !ehframe_find(*fdes, *fde_cnt, s.v[i].start))
+			s.v[cnt++] = s.v[i];
+	}
+	if (!err && cnt) {
+		v = reallocarray(*fdes, *fde_cnt + cnt, sizeof(*v));
+		if (v) {
+			memcpy(v + *fde_cnt, s.v, cnt * sizeof(*v));
+			*fdes = v;
+			*fde_cnt += cnt;
+			qsort(v, *fde_cnt, sizeof(*v), by_start);
+		}
+		err = v ? 0 : -ENOMEM;
+	}
+	free(s.v);
+	return err;
+}
+
+bool ehframe_hdr(const uint8_t *data, size_t len, uint64_t addr, uint64_t *ret)
+{
+	struct bytes b = { data, data + len, false };
+	uint64_t version = take(&b, 1);
+	uint8_t enc = (uint8_t)take(&b, 1), how = enc & 0xf0;
+
+	take(&b, 2);
+	*ret = take_encoded(&b, enc);
+	if (how == DW_EH_PE_pcrel)
+		*ret += addr + 4;
+	else if (how == DW_EH_PE_datarel)
+		*ret += addr;
+	return version == 1 && !b.bad && (!how || how == DW_EH_PE_pcrel || how == DW_EH_PE_datarel);
 }
 
 const struct fde *ehframe_find(const struct fde *fdes, size_t cnt, uint64_t addr)

@@ -207,18 +207,21 @@ int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name, s
 	return 0;
 }
 
-static ssize_t read_eh(void *ctx, uint64_t off, void *buf, size_t len)
+static ssize_t read_frames(void *ctx, bool debug, uint64_t off, void *buf, size_t len)
 {
 	struct elf_file *f = ctx;
 
-	return elf_file_read(f, f->eh_off + off, buf, len);
+	return elf_file_read(f, (debug ? f->debug_frame.off : f->eh_off) + off, buf, len);
 }
 
 const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
 {
-	const struct cfi_source s = {
-		.fdes = f->fdes, .fde_cnt = f->fde_cnt, .len = f->eh_len, .read = read_eh, .ctx = f
-	};
+	const struct cfi_source s = { .fdes = f->fdes,
+				      .fde_cnt = f->fde_cnt,
+				      .len = f->eh_len,
+				      .debug_len = f->debug_frame.len,
+				      .read = read_frames,
+				      .ctx = f };
 
 	if (!f->cfi && (!f->fde_cnt || cfi_new(&f->cfi)))
 		return NULL;

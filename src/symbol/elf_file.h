@@ -56,9 +56,11 @@ struct elf_file {
 	struct elf_symtab funcs, objects;
 	uint64_t str_off, str_len;        /* where the names of both lie in the file */
 	uint64_t eh_addr, eh_off, eh_len; /* .eh_frame; eh_len 0: none */
-	struct fde *fdes;
+	struct elf_range debug_frame;     /* .debug_frame; no address */
+	struct fde *fdes;                 /* of both */
 	size_t fde_cnt;
 	struct elf_range dynamic; /* PT_DYNAMIC */
+	struct elf_range eh_hdr;  /* PT_GNU_EH_FRAME */
 	uint64_t tls_size;        /* of the thread-local block, aligned as it asks; 0: none */
 	struct elf_range go_tab_at, go_info_at; /* .gopclntab, .go.buildinfo, if they have a name */
 	bool maybe_go;                          /* a section is named so, or none is named at all */

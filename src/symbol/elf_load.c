@@ -40,6 +40,8 @@ static int load_segments(struct loader *l)
 			f->note_off = p.p_offset;
 			f->note_len = p.p_filesz;
 		}
+		if (p.p_type == PT_GNU_EH_FRAME)
+			f->eh_hdr = (struct elf_range){ p.p_vaddr, p.p_offset, p.p_filesz };
 		if (p.p_type == PT_DYNAMIC)
 			f->dynamic = (struct elf_range){ p.p_vaddr, p.p_offset, p.p_filesz };
 		if (p.p_type == PT_TLS && p.p_memsz && p.p_memsz < TLS_MAX && p.p_align < TLS_MAX)
@@ -198,6 +200,16 @@ static int load_fdes(struct loader *l, Elf_Scn *scn, const GElf_Shdr *sh)
 	return ehframe_read(d->d_buf, d->d_size, sh->sh_addr, &l->f->fdes, &l->f->fde_cnt);
 }
 
+static int load_debug_fdes(struct loader *l, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	Elf_Data *d = section_data(l, scn, sh);
+
+	if (!d)
+		return 0;
+	l->f->debug_frame = (struct elf_range){ 0, sh->sh_offset, d->d_size };
+	return ehframe_add_debug(d->d_buf, d->d_size, &l->f->fdes, &l->f->fde_cnt);
+}
+
 /* "stripped" takes no section away that is loaded. */
 static void note_go_section(struct elf_file *f, const char *name, const GElf_Shdr *sh)
 {
@@ -216,8 +228,8 @@ static void note_go_section(struct elf_file *f, const char *name, const GElf_Shd
 
 static int load_sections(struct loader *l)
 {
-	Elf_Scn *symtab = NULL, *dynsym = NULL;
-	GElf_Shdr sh, symtab_sh = { 0 }, dynsym_sh = { 0 };
+	Elf_Scn *symtab = NULL, *dynsym = NULL, *debug = NULL;
+	GElf_Shdr sh, symtab_sh = { 0 }, dynsym_sh = { 0 }, debug_sh = { 0 };
 	size_t names;
 	int err = 0;
 
@@ -238,10 +250,15 @@ static int load_sections(struct loader *l)
 			dynsym_sh = sh;
 		} else if (name && !strcmp(name, ".eh_frame")) {
 			err = load_fdes(l, scn, &sh);
+		} else if (name && !strcmp(name, ".debug_frame")) {
+			debug = scn;
+			debug_sh = sh;
 		} else if (name) {
 			note_go_section(l->f, name, &sh);
 		}
 	}
+	if (!err && debug)
+		err = load_debug_fdes(l, debug, &debug_sh);
 	if (!err && symtab)
 		err = load_symbols(l, symtab, &symtab_sh);
 	if (!err && dynsym && !l->f->funcs.cnt)
@@ -279,6 +296,8 @@ int elf_load(struct elf_file *f)
 		err = load_segments(&l);
 		if (!err)
 			err = load_sections(&l);
+		if (!err && !elf_nextscn(l.elf, NULL))
+			err = elf_bare_frames(f);
 	}
 	elf_end(l.elf);
 	return err;

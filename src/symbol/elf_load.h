@@ -9,4 +9,8 @@
  * -ENOMEM; on failure @f is half built and elf_file_put() frees it. */
 CC_NODISCARD int elf_load(struct elf_file *f);
 
+/* Of a file without section headers: finds .eh_frame by the program headers, or by what it looks
+ * like, and reads its FDEs. Returns 0 or -ENOMEM. */
+CC_NODISCARD int elf_bare_frames(struct elf_file *f);
+
 #endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unwind information in other places than .eh_frame: .debug_frame, static programs without its
+ * header, files without section headers. */
+#include "maps.h"
+#include "symbol_util.h"
+
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char source[] =
+	"#include <unistd.h>\n"
+	"#define N __attribute__((noinline, noclone))\n"
+	"volatile int x;\n"
+	"N void inner(char *p) { p[0] = 1; for (;;) pause(); }\n"
+	"N void outer(int n) { char room[200]; inner(room + n); x = room[1]; }\n"
+	"int main(int c, char **v) { (void)v; outer(c); return x; }\n";
+
+struct frames {
+	struct unwind_out out, judged;
+	char names[4][64]; /* of the frames from inner() on, "?": none */
+};
+
+static void build(const char *path, const char *flags)
+{
+	char cmd[512];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd), "gcc -O2 -fomit-frame-pointer %s -o %s -x c - 2>&1", flags,
+		 path);
+	f = popen(cmd, "w");
+	cr_assert_not_null(f);
+	fputs(source, f);
+	cr_assert_eq(pclose(f), 0, "%s", cmd);
+}
+
+static void forget_sections(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	Elf64_Ehdr eh;
+
+	cr_assert_eq(pread(fd, &eh, sizeof(eh), 0), sizeof(eh));
+	eh.e_shoff = eh.e_shnum = eh.e_shstrndx = 0;
+	cr_assert_eq(pwrite(fd, &eh, sizeof(eh), 0), sizeof(eh));
+	close(fd);
+}
+
+static void name_of(struct maps *m, struct file_cache *c, uint64_t at, char *name, size_t size)
+{
+	struct mapping *p = maps_find(m, at);
+	struct elf_file *f = p ? maps_file(m, p, c) : NULL;
+	uint64_t vaddr, off;
+
+	if (!f || maps_vaddr(p, f, at, &vaddr) || elf_file_name(f, vaddr, false, name, size, &off))
+		snprintf(name, size, "?");
+}
+
+/* Runs the program until it sleeps, and unwinds it. */
+static void look(const char *path, struct frames *ret)
+{
+	struct cc_rec_snap *s = calloc(1, SNAP_BUF_BYTES);
+	struct unwinder *rows, *judge;
+	struct file_cache *files;
+	struct unwind_in in;
+	struct maps m;
+	bool changed;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(path, path, NULL);
+		_exit(1);
+	}
+	for (int i = 0; i < 500; i++) { /* it execs, then it sleeps */
+		char exe[64], real[256];
+		ssize_t n;
+
+		snprintf(exe, sizeof(exe), "/proc/%d/exe", pid);
+		n = readlink(exe, real, sizeof(real) - 1);
+		if (n > 0 && (real[n] = '\0', !strcmp(real, path)))
+			break;
+		usleep(10000);
+	}
+	cr_assert_eq(wait_sleeping(pid, pid), 0);
+	cr_assert_eq(snap_take(pid, pid, CC_SNAP_MAX, s), 0);
+	cr_assert_eq(file_cache_new(&files), 0);
+	cr_assert_eq(unwind_rows_new(files, &rows), 0);
+	cr_assert_eq(unwind_libunwind_new(files, &judge), 0);
+	maps_init(&m, (uint32_t)pid);
+	cr_assert_eq(maps_refresh(&m, &changed), 0);
+	unwind_in_from_snap(s, &in);
+	in.learn = true;
+	rows->ops->unwind(rows, &m, &in, &ret->out);
+	expect_rules(s, &ret->out);
+	in.learn = false;
+	judge->ops->unwind(judge, &m, &in, &ret->judged);
+	for (unsigned int i = 0; i < ARRAY_SIZE(ret->names); i++) {
+		snprintf(ret->names[i], sizeof(ret->names[i]), "?");
+		if (i + 1 < ret->out.cnt)
+			name_of(&m, files, ret->out.ip[i + 1] - 1, ret->names[i],
+				sizeof(ret->names[i]));
+	}
+	maps_done(&m);
+	unwinder_free(rows);
+	unwinder_free(judge);
+	file_cache_free(files);
+	snap_release(pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	free(s);
+}
+
+static void expect_chain(const struct frames *f)
+{
+	static const char *const want[] = { "inner", "outer", "main" };
+
+	cr_expect_eq(f->out.end, UNWIND_START);
+	cr_expect(!f->out.guessed);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		cr_expect_str_eq(f->names[i], want[i]);
+}
+
+/* The same frames, though nothing has a name. */
+static void expect_same(const struct frames *a, const struct frames *b)
+{
+	cr_expect_eq(a->out.end, UNWIND_START);
+	cr_assert_eq(a->out.cnt, b->out.cnt);
+	for (unsigned int i = 0; i < a->out.cnt; i++)
+		cr_expect_eq(a->out.ip[i], b->out.ip[i], "frame %u", i);
+}
+
+static void expect_judged(const struct frames *f)
+{
+	cr_assert_eq(f->out.cnt, f->judged.cnt);
+	for (unsigned int i = 0; i < f->out.cnt; i++)
+		cr_expect_eq(f->out.ip[i], f->judged.ip[i], "frame %u", i);
+}
+
+static void temp_path(char *path, size_t size)
+{
+	snprintf(path, size, "/tmp/criticast-frames-%d", getpid());
+}
+
+Test(symbol_frames, debug_frame, .timeout = 60)
+{
+	static const char flags[] = "-g -fno-asynchronous-unwind-tables -fno-unwind-tables";
+	struct frames f;
+	char path[64];
+
+	temp_path(path, sizeof(path));
+	build(path, flags);
+	look(path, &f);
+	expect_chain(&f);
+	build(path, "-g0 -fno-asynchronous-unwind-tables -fno-unwind-tables");
+	look(path, &f);
+	cr_expect(f.out.end != UNWIND_START || f.out.guessed, "nothing is made up without it");
+	unlink(path);
+}
+
+Test(symbol_frames, static_without_headers, .timeout = 60)
+{
+	static const char *const flags[] = { "-static -no-pie",
+					     "-static -no-pie -Wl,--no-eh-frame-hdr" };
+	struct frames whole, bare;
+	char path[64];
+
+	temp_path(path, sizeof(path));
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		build(path, flags[i]);
+		look(path, &whole);
+		expect_chain(&whole);
+		expect_judged(&whole);
+		forget_sections(path);
+		look(path, &bare);
+		expect_same(&bare, &whole);
+		expect_judged(&bare);
+	}
+	unlink(path);
+}
+
+Test(symbol_frames, dynamic_without_sections, .timeout = 60)
+{
+	struct frames f;
+	char path[64];
+
+	temp_path(path, sizeof(path));
+	build(path, "-pie");
+	forget_sections(path);
+	look(path, &f);
+	cr_expect_eq(f.out.end, UNWIND_START);
+	expect_judged(&f);
+	unlink(path);
+}
