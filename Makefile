@@ -163,6 +163,7 @@ help:
 	@echo 'soak          a day of events through the engine: memory stays flat'
 	@echo 'bench-trace   size and speed of recordings beside perf.data and trace.dat'
 	@echo 'bench-stacks  stacks of four servers: completeness and cost, beside libunwind and libdwfl'
+	@echo 'bench-go      CPU per request of Go servers by tier, and what each probe costs'
 	@echo 'bench-ui      what the screens cost, beside htop, btop and top'
 	@echo 'screens       the pictures in docs/screens, from the screens themselves'
 	@echo 'lint format install clean'

@@ -20,7 +20,7 @@ $(O)/bench/%.bpf.o: bench/%.bpf.c Makefile
 	$(Q)$(CLANG) -target bpf -D__bpf__ -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
 		$(if $(filter 1,$(WERROR)),-Werror) -Isrc/core -Ibpf -MMD -MP -c -o $@ $<
 
-.PHONY: bench bench-engine bench-trace bench-ui bench-stacks
+.PHONY: bench bench-engine bench-trace bench-ui bench-stacks bench-go
 bench: all $(BENCH_PROGS) $(O)/bench/ref.bpf.o
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/bench
 bench-engine: all $(BENCH_PROGS)
@@ -32,3 +32,5 @@ bench-trace: all $(O)/bench/trace $(O)/bench/seek
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/trace_peers
 bench-stacks: all $(O)/bench/stacks
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/stack_peers
+bench-go: all $(O)/bench/http_load $(O)/bench/trap $(O)/bench/ref.bpf.o
+	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/go

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // httpgo is the simplest Go server to look at: GET / answers at once, GET /sleep?ms=N after N ms,
-// GET /child?ms=N when a goroutine that slept so long is done.
+// GET /child?ms=N when a goroutine that slept so long is done, GET /mix when it has done a little of
+// what most handlers do.
 package main
 
 import (
@@ -43,5 +44,7 @@ func main() {
 	http.HandleFunc("/", hello)
 	http.HandleFunc("/sleep", sleep)
 	http.HandleFunc("/child", child)
+	http.HandleFunc("/mix", mix)
+	go worker()
 	log.Fatal(http.ListenAndServe(*addr, nil))
 }
