@@ -136,11 +136,12 @@ static __noinline int extra_send(struct task_struct *p, struct task_state *st, s
 		x->args[3] = REGS_ARG3(regs);
 		x->args[4] = REGS_ARG4(regs);
 		x->args[5] = REGS_ARG5(regs);
-		if (nr_has_fd(st->nr))
+		if (nr_has_fd(st->nr) && !st->go_none)
 			extra_fd(x, p, st->out);
 	}
 	if (!(st->now & CC_EP_PREEMPT)) {
-		extra_owner(x, p, st, regs, current);
+		if (!st->go_none)
+			extra_owner(x, p, st, regs, current);
 		if (wake && st->waker_tid)
 			__builtin_memcpy(x->waker_comm, st->waker_comm, CC_COMM_LEN);
 	}

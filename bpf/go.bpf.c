@@ -57,16 +57,17 @@ int go_sched(struct pt_regs *ctx)
 SEC("uprobe")
 int go_system(struct pt_regs *ctx)
 {
-	__u64 gp = GO_ARG0(ctx);
+	__u64 gp = GO_ARG0(ctx), curg;
 	struct go_here h;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_SYSTEM) ||
 	    (__u32)go_read(gp, h.go->at.g_atomicstatus) != GO_DEAD)
 		return 0;
-	if (go_curg(&h, h.g) == gp)
+	curg = go_curg(&h, h.g);
+	if (curg == gp)
 		go_dead(&h, gp);
 	else
-		go_born(&h, gp);
+		go_born(&h, curg, gp);
 	return 0;
 }
 
@@ -79,7 +80,7 @@ enum { G_RUNNABLE = 1, G_RUNNING = 2, G_WAITING = 4 };
 SEC("uprobe")
 int go_casgstatus(struct pt_regs *ctx)
 {
-	__u64 gp = GO_ARG0(ctx), goid;
+	__u64 gp = GO_ARG0(ctx);
 	struct go_here h;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_STATUS))
@@ -89,16 +90,14 @@ int go_casgstatus(struct pt_regs *ctx)
 		go_wake(&h, gp);
 		break;
 	case CHANGE(G_RUNNABLE, G_RUNNING):
-		goid = go_read(gp, h.go->at.g_goid);
 		go_ends(h.st, h.now);
-		if (goid)
-			go_runs(h.cur, h.st, h.go, gp, goid, h.now);
+		go_runs_here(&h, gp);
 		break;
 	case CHANGE(G_RUNNING, G_RUNNABLE):
 		go_yield(&h, gp);
 		break;
 	case CHANGE(GO_DEAD, G_RUNNABLE):
-		go_born(&h, gp);
+		go_born(&h, go_curg(&h, h.g), gp);
 		break;
 	case CHANGE(G_RUNNING, GO_DEAD):
 		go_dead(&h, gp);
@@ -115,14 +114,10 @@ int go_semacquire1(struct pt_regs *ctx)
 {
 	struct cc_bpf_go_state *s;
 	struct go_here h;
-	__u64 goid;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_SEMA))
 		return 0;
-	goid = go_read(h.g, h.go->at.g_goid);
-	if (!goid)
-		return 0;
-	s = go_runs(h.cur, h.st, h.go, h.g, goid, h.now);
+	s = go_runs_here(&h, h.g);
 	if (!s)
 		return 0;
 	s->sema = GO_ARG0(ctx);

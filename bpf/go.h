@@ -12,13 +12,22 @@
 
 #include "go_config.h"
 
-/* Go processes among the targets, by tgid. */
+/* Go processes among the targets: tgid -> where in go_known it is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, CC_BPF_GO_PROCS);
+	__type(key, __u32);
+	__type(value, __u32);
+} go_procs __weak SEC(".maps");
+
+/* What is known of them. A thread remembers the place of its process: an array costs next to
+ * nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CC_BPF_GO_PROCS);
 	__type(key, __u32);
 	__type(value, struct cc_bpf_go);
-} go_procs __weak SEC(".maps");
+} go_known __weak SEC(".maps");
 
 /* One for each g that was seen. The runtime uses them again, so they are as many as goroutines ever
  * lived at once. */
@@ -34,9 +43,38 @@ struct {
  */
 volatile __u32 go_proc_cnt __weak;
 
-static __always_inline struct cc_bpf_go *go_proc(__u32 tgid)
+/* What is known of the process of @cur, the current task; NULL: it is no Go process. */
+static __always_inline struct cc_bpf_go *go_proc(struct task_struct *cur, struct task_state *st)
 {
-	return bpf_map_lookup_elem(&go_procs, &tgid);
+	__u32 tgid = cur->tgid, slot = st->go_slot, *at;
+	struct cc_bpf_go *go = bpf_map_lookup_elem(&go_known, &slot);
+
+	if (go && go->tgid == tgid)
+		return go;
+	at = bpf_map_lookup_elem(&go_procs, &tgid);
+	if (!at)
+		return NULL;
+	slot = *at;
+	go = bpf_map_lookup_elem(&go_known, &slot);
+	if (!go || go->tgid != tgid)
+		return NULL;
+	st->go_slot = slot;
+	return go;
+}
+
+/* Process @tgid is another program now. */
+static __always_inline void go_proc_forget(__u32 tgid)
+{
+	__u32 *at = bpf_map_lookup_elem(&go_procs, &tgid), slot;
+	struct cc_bpf_go *go;
+
+	if (!at)
+		return;
+	slot = *at;
+	go = bpf_map_lookup_elem(&go_known, &slot);
+	if (go && go->tgid == tgid)
+		go->tgid = 0;
+	bpf_map_delete_elem(&go_procs, &tgid);
 }
 
 static __always_inline __u64 go_read(__u64 base, __u32 off)

@@ -7,25 +7,9 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define CASES 16 /* of a select, that are looked at */
 
-/* Places in the buffer of the channel at @c. */
-struct buffer {
-	__u64 at, end;
-	__u32 elem;
-};
-
-static __always_inline bool buffer_of(const struct cc_bpf_go *go, __u64 c, struct buffer *b)
+static __always_inline bool is_place(const struct go_chan *c, __u64 at)
 {
-	__u64 cnt = go_read(c, go->at.hchan_dataqsiz);
-
-	b->at = go_read(c, go->at.hchan_buf);
-	b->elem = go_elem_size(go, c);
-	b->end = b->at + cnt * b->elem;
-	return b->at && b->elem && cnt && cnt < 1u << 30;
-}
-
-static __always_inline bool is_place(const struct buffer *b, __u64 at)
-{
-	return at >= b->at && at < b->end;
+	return at >= c->at && at < c->end;
 }
 
 static __always_inline void moved(const struct go_here *h, __u64 c, __u64 place, __u16 what)
@@ -50,10 +34,10 @@ SEC("uprobe")
 int go_put(struct pt_regs *ctx)
 {
 	__u64 c = first_argument(ctx);
-	struct buffer b;
+	struct go_chan b;
 	struct go_here h;
 
-	if (go_here(&h, ctx, CC_BPF_GO_AT_PUT) && buffer_of(h.go, c, &b) &&
+	if (go_here(&h, ctx, CC_BPF_GO_AT_PUT) && go_chan_read(h.go, c, &b) &&
 	    is_place(&b, GO_ARG1(ctx)))
 		moved(&h, c, GO_ARG1(ctx), ITEM_SENT);
 	return 0;
@@ -64,10 +48,10 @@ SEC("uprobe")
 int go_take(struct pt_regs *ctx)
 {
 	__u64 c = first_argument(ctx);
-	struct buffer b;
+	struct go_chan b;
 	struct go_here h;
 
-	if (go_here(&h, ctx, CC_BPF_GO_AT_TAKE) && buffer_of(h.go, c, &b) &&
+	if (go_here(&h, ctx, CC_BPF_GO_AT_TAKE) && go_chan_read(h.go, c, &b) &&
 	    is_place(&b, GO_ARG2(ctx)))
 		moved(&h, c, GO_ARG2(ctx), ITEM_RECEIVED);
 	return 0;
@@ -79,7 +63,7 @@ SEC("uprobe")
 int go_select(struct pt_regs *ctx)
 {
 	__u64 cases = first_argument(ctx), to = GO_ARG1(ctx), from = GO_ARG2(ctx);
-	struct buffer b;
+	struct go_chan b;
 	struct go_here h;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_SELECT0))
@@ -89,7 +73,7 @@ int go_select(struct pt_regs *ctx)
 
 		if (bpf_probe_read_user(v, sizeof(v), (void *)(cases + i * sizeof(v))))
 			break;
-		if (!v[0] || (v[1] != to && v[1] != from) || !buffer_of(h.go, v[0], &b))
+		if (!v[0] || (v[1] != to && v[1] != from) || !go_chan_read(h.go, v[0], &b))
 			continue;
 		if (v[1] == to ? is_place(&b, from) : is_place(&b, to)) {
 			moved(&h, v[0], v[1] == to ? from : to,
@@ -107,23 +91,23 @@ int go_recv(struct pt_regs *ctx)
 {
 	__u64 c = GO_ARG0(ctx), sg = GO_ARG1(ctx), gp;
 	struct go_item x = { .what = ITEM_RECEIVED, .how = ITEM_EXACT, .chan = c, .at = sg };
-	struct buffer b;
+	struct go_chan b;
 	struct go_here h;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_RECV))
+		return 0;
+	if (!go_chan_read(h.go, c, &b))
 		return 0;
 	gp = go_read(sg, h.go->at.sudog_g);
 	x.goid = go_current(&h);
 	x.peer = go_read(gp, h.go->at.g_goid);
 	h.st->go_recv = gp; /* which is made ready next */
-	if (!go_read(c, h.go->at.hchan_dataqsiz)) {
-		if (go_elem_size(h.go, c))
+	if (!b.at) {
+		if (b.elem)
 			go_item_send(&h, &x);
 		return 0;
 	}
-	if (!buffer_of(h.go, c, &b))
-		return 0;
-	x.at = b.at + go_read(c, h.go->at.hchan_recvx) * b.elem;
+	x.at = b.at + (__u64)b.recvx * b.elem;
 	x.how = ITEM_EXACT | ITEM_PLACE;
 	gp = x.peer;
 	x.peer = 0;

@@ -7,6 +7,7 @@
 #include "go_layout.h"
 
 #define CC_BPF_GO_REASONS 64
+#define CC_BPF_GO_PROCS 1024 /* Go processes at once */
 
 /* What gopark's lock argument and the goroutine's state say about the thing waited for. */
 enum {
@@ -40,7 +41,7 @@ enum {
 	CC_BPF_GO_AT_CNT
 };
 
-struct cc_bpf_go { /* by tgid */
+struct cc_bpf_go { /* of one process */
 	struct go_layout at;
 	__s64 tls_off;   /* of g from the thread pointer */
 	__u64 seed;      /* of the hashes of stacks and items */
@@ -55,6 +56,7 @@ struct cc_bpf_go { /* by tgid */
 	__u32 park_bare; /* gopark's probe is before it makes its frame */
 	__u8 cls[CC_BPF_GO_REASONS]; /* WAIT_*, by wait reason */
 	__u8 obj[CC_BPF_GO_REASONS]; /* CC_BPF_GO_OBJ_* */
+	__u32 tgid;                  /* whose it is; 0: nobody's */
 };
 
 /* Believed from so many good ones on, and while fewer than one in CC_BPF_GO_BAD_SHARE was bad. */

@@ -17,16 +17,18 @@ struct go_here { /* where a probe hit */
 static __always_inline bool go_here(struct go_here *h, struct pt_regs *ctx, __u32 site)
 {
 	h->cur = bpf_get_current_task_btf();
-	h->go = go_proc(h->cur->tgid);
+	h->st = bpf_task_storage_get(&tasks, h->cur, 0, 0);
+	if (!h->st)
+		return false;
+	h->go = go_proc(h->cur, h->st);
 	if (!h->go || !go_trusted(h->go))
 		return false;
 	cnt_add(CC_CNT_GO_HITS, 1);
 	if (h->go->repeats >> site & 1 && GO_BRANCH(ctx))
 		return false;
-	h->st = bpf_task_storage_get(&tasks, h->cur, 0, 0);
 	h->g = GO_G(ctx);
 	h->now = bpf_ktime_get_ns();
-	return h->st != NULL;
+	return true;
 }
 
 /* g of the goroutine on whose behalf the thread runs; 0: none. @g0: of the scheduler, which runs.
@@ -40,14 +42,9 @@ static __always_inline __u64 go_curg(const struct go_here *h, __u64 g0)
 	return go_read(h->st->go_m, h->go->at.m_curg);
 }
 
-/* The goroutine on whose behalf the thread runs, also while its scheduler's stack is in use; 0:
- * none, so it is the scheduler's own doing: netpoll, a timer. That it runs is noted. */
-static __always_inline __u64 go_current(const struct go_here *h)
+/* The goroutine of @g, 0: none, runs. That it does is noted. */
+static __always_inline __u64 go_current_is(const struct go_here *h, __u64 g, __u64 goid)
 {
-	__u64 g = h->g, goid = 0;
-
-	if (g == h->st->go_g0 || (g != h->st->go_g && !(goid = go_read(g, h->go->at.g_goid))))
-		g = go_curg(h, g);
 	if (g == h->st->go_g && h->st->go_run) {
 		h->st->go_last = h->now;
 		return h->st->go_run;
@@ -57,6 +54,31 @@ static __always_inline __u64 go_current(const struct go_here *h)
 	if (goid)
 		go_begins(h->st, h->go, g, goid, h->now);
 	return goid;
+}
+
+/* The goroutine on whose behalf the thread runs, also while its scheduler's stack is in use; 0:
+ * none, so it is the scheduler's own doing: netpoll, a timer. */
+static __always_inline __u64 go_current(const struct go_here *h)
+{
+	__u64 g = h->g, goid = 0;
+
+	if (g == h->st->go_g0 || (g != h->st->go_g && !(goid = go_read(g, h->go->at.g_goid))))
+		g = go_curg(h, g);
+	return go_current_is(h, g, goid);
+}
+
+/* The goroutine of @gp, which a probe says runs. NULL: none, or no room. */
+static __always_inline struct cc_bpf_go_state *go_runs_here(const struct go_here *h, __u64 gp)
+{
+	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
+	__u64 goid;
+
+	if (s && gp == h->st->go_g && h->st->go_run && s->goid == h->st->go_run) {
+		h->st->go_last = h->now;
+		return s;
+	}
+	goid = go_read(gp, h->go->at.g_goid);
+	return goid ? go_begins(h->st, h->go, gp, goid, h->now) : NULL;
 }
 
 #endif

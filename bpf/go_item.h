@@ -45,7 +45,29 @@ static __noinline int go_item_send(const struct go_here *h, const struct go_item
 	return 0;
 }
 
-/* Bytes of an item of the channel at @c; an empty struct is a signal, not work. */
+/* A channel: where its buffer is, and how much of it. */
+struct go_chan {
+	__u64 at, end; /* the places in its buffer; both 0: none, an item goes from hand to hand */
+	__u32 elem;    /* bytes of an item; 0: an empty struct, which is a signal, not work */
+	__u32 recvx;   /* place of the next one to be taken */
+};
+
+static __always_inline bool go_chan_read(const struct cc_bpf_go *go, __u64 c, struct go_chan *ret)
+{
+	struct go_words w;
+	__u64 cnt;
+
+	if (!go_read_words(&w, c))
+		return false;
+	cnt = go_word(&w, c, go->at.hchan_dataqsiz);
+	ret->elem = (__u32)go_word(&w, c, go->at.hchan_elemsize) & 0xffff;
+	ret->recvx = (__u32)go_word(&w, c, go->at.hchan_recvx);
+	ret->at = cnt && cnt < 1u << 30 ? go_word(&w, c, go->at.hchan_buf) : 0;
+	ret->end = ret->at ? ret->at + cnt * ret->elem : 0;
+	return true;
+}
+
+/* Bytes of an item of the channel at @c. */
 static __always_inline __u32 go_elem_size(const struct cc_bpf_go *go, __u64 c)
 {
 	return (__u32)go_read(c, go->at.hchan_elemsize) & 0xffff;

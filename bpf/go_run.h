@@ -148,7 +148,7 @@ go_begins(struct task_state *st, const struct cc_bpf_go *go, __u64 gp, __u64 goi
 	if (s->state == CC_BPF_GO_RUNS) { /* seen for the first time, or left unseen elsewhere */
 		go_on_send(cur, st, goid, now);
 	} else {
-		in = st->go_idle ? st->in : st->go_free;
+		in = st->in > st->go_free ? st->in : st->go_free;
 		if (in < s->wake)
 			in = s->wake;
 		if (in < s->out)
@@ -163,26 +163,7 @@ go_begins(struct task_state *st, const struct cc_bpf_go *go, __u64 gp, __u64 goi
 	st->go_run = goid;
 	st->go_g = gp;
 	st->go_last = now;
-	st->go_idle = 0;
 	return s;
-}
-
-/* The same when a probe of @cur's thread is hit. */
-static __always_inline struct cc_bpf_go_state *go_runs(struct task_struct *cur,
-						       struct task_state *st,
-						       const struct cc_bpf_go *go, __u64 gp,
-						       __u64 goid, __u64 now)
-{
-	struct cc_bpf_go_state *s;
-
-	if (goid == st->go_run) {
-		s = go_state(cur->tgid, gp);
-		if (s && s->goid == goid) {
-			st->go_last = now;
-			return s;
-		}
-	}
-	return go_begins(st, go, gp, goid, now);
 }
 
 /* What @cur ran is off it since @now; a probe said so. */
@@ -190,7 +171,6 @@ static __always_inline void go_ends(struct task_state *st, __u64 now)
 {
 	st->go_run = 0;
 	st->go_free = now;
-	st->go_idle = 0;
 }
 
 /* ---- a look without a probe --------------------------------------------------------------- */
@@ -220,7 +200,7 @@ static __noinline int go_look_probed(struct task_state *st, const struct cc_bpf_
 	if (!goid) {
 		if (st->go_run)
 			go_left(cur, st, now);
-		st->go_idle = 1;
+		st->go_none = 1;
 		return go_on_send(cur, st, 0, now), 0;
 	}
 	if (goid == st->go_run) {
@@ -243,7 +223,7 @@ static __always_inline void go_look(struct task_struct *cur, struct task_state *
 
 	if (!go_proc_cnt)
 		return;
-	go = go_proc(cur->tgid);
+	go = go_proc(cur, st);
 	if (!go)
 		return;
 	g = go_tls(go, cur);
@@ -263,10 +243,9 @@ static __always_inline void go_look(struct task_struct *cur, struct task_state *
 		return;
 	}
 	if (!goid) { /* the scheduler's stack: for a goroutine (cgo, a larger stack), or for none */
-		if (!st->goid)
-			return;
 		g = go_read(go_read(g, go->at.g_m), go->at.m_curg);
 		goid = go_read(g, go->at.g_goid);
+		st->go_none = !goid;
 		if (goid == st->goid)
 			return;
 	}

@@ -53,34 +53,28 @@ static __always_inline void go_file(struct task_struct *cur, struct cc_bpf_go_st
 }
 
 /* How the stack goes on above gopark, at its probe. */
-static __always_inline __u64 go_stack_at_park(const struct go_here *h, struct pt_regs *ctx,
-					      const struct go_words *g)
+static __always_inline __u64 go_stack_at_park(const struct go_here *h, struct pt_regs *ctx)
 {
 	struct go_frame top = {
 		.pc = REGS_IP(ctx), .bp = REGS_BP(ctx), .sp = REGS_SP(ctx), .seed = h->go->seed
 	};
+	__u64 bounds[2];
 
-	if (!cfg.stack_tier || !h->go->park_bare)
+	if (!cfg.stack_tier || !h->go->park_bare ||
+	    bpf_probe_read_user(bounds, sizeof(bounds), (void *)(h->g + h->go->at.g_stack)))
 		return 0;
-	top.lo = go_word(g, h->g, h->go->at.g_stack);
-	top.hi = go_word(g, h->g, h->go->at.g_stack + 8);
+	top.lo = bounds[0];
+	top.hi = bounds[1];
 	return go_stack(&top, h->now);
 }
 
 static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx)
 {
-	__u64 lock = GO_ARG1(ctx), goid;
+	__u64 lock = GO_ARG1(ctx);
 	__u8 reason = (__u8)GO_ARG2(ctx);
 	struct cc_bpf_go *go = h->go;
-	struct cc_bpf_go_state *s;
-	struct go_words g;
+	struct cc_bpf_go_state *s = go_runs_here(h, h->g);
 
-	if (!go_read_words(&g, h->g))
-		return;
-	goid = go_word(&g, h->g, go->at.g_goid);
-	if (!goid)
-		return;
-	s = go_runs(h->cur, h->st, go, h->g, goid, h->now);
 	if (!s)
 		return;
 	if (go->park_ip != REGS_IP(ctx))
@@ -108,10 +102,10 @@ static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx
 			s->object = lock - go->at.polldesc_wg;
 		}
 		go_file(h->cur, s, h->now);
-		s->ustack = go_stack_at_park(h, ctx, &g);
+		s->ustack = go_stack_at_park(h, ctx);
 		break;
 	case CC_BPF_GO_OBJ_QUIET:
-		s->ustack = go_stack_at_park(h, ctx, &g);
+		s->ustack = go_stack_at_park(h, ctx);
 		break;
 	}
 	s->sema = 0;
@@ -154,21 +148,14 @@ static __always_inline void go_wake(const struct go_here *h, __u64 gp)
 /* The goroutine of @gp gives up its thread and wants to go on. */
 static __always_inline void go_yield(const struct go_here *h, __u64 gp)
 {
-	__u64 goid = go_read(gp, h->go->at.g_goid);
-	struct cc_bpf_go_state *s;
-
-	if (!goid)
-		return;
-	s = go_runs(h->cur, h->st, h->go, gp, goid, h->now);
-	if (s) {
-		h->st->go_last = h->now;
+	if (go_runs_here(h, gp)) {
 		go_left(h->cur, h->st, h->now);
 		go_ends(h->st, h->now);
 	}
 }
 
-/* The running goroutine makes @gp, whose goid may not be known yet. */
-static __always_inline void go_born(const struct go_here *h, __u64 gp)
+/* The running goroutine, that of @curg, makes @gp, whose goid may not be known yet. */
+static __always_inline void go_born(const struct go_here *h, __u64 curg, __u64 gp)
 {
 	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
 
@@ -178,7 +165,7 @@ static __always_inline void go_born(const struct go_here *h, __u64 gp)
 		s = go_state_new(h->cur->tgid, gp);
 	if (!s)
 		return;
-	s->parent = go_current(h);
+	s->parent = curg ? go_current_is(h, curg, 0) : 0;
 	s->waker_goid = s->parent;
 	s->waker_tid = h->cur->pid;
 	s->out_tid = h->cur->pid;
@@ -188,12 +175,8 @@ static __always_inline void go_born(const struct go_here *h, __u64 gp)
 
 static __always_inline void go_dead(const struct go_here *h, __u64 gp)
 {
-	__u64 goid = go_read(gp, h->go->at.g_goid);
-	struct cc_bpf_go_state *s;
+	struct cc_bpf_go_state *s = go_runs_here(h, gp);
 
-	if (!goid)
-		return;
-	s = go_runs(h->cur, h->st, h->go, gp, goid, h->now);
 	go_ends(h->st, h->now);
 	if (!s)
 		return;

@@ -66,6 +66,7 @@ static __always_inline void task_out(struct task_struct *p, struct cpu_state *c,
 
 	if (!st)
 		return;
+	st->go_none = 0;
 	go_look(p, st, now);
 	if (task_off(st)) { /* so it was switched in meanwhile */
 		fold_unseen(st, st->out, now);
@@ -124,12 +125,13 @@ static __always_inline void episode_send(struct task_struct *p, struct task_stat
 }
 
 /* Is the wait that just ended worth an EXTRA? Also when the run before it hid time: on the CPU by
- * the wall, but not by the scheduler's account (steal, interrupts). */
-static __always_inline bool is_slow(const struct task_state *st, __u64 now)
+ * the wall, but not by the scheduler's account (steal, interrupts). A thread that waits for
+ * goroutines to run does so in nobody's time; once woken it may keep one waiting. */
+static __always_inline bool is_slow(const struct task_state *st, __u64 wake, __u64 now)
 {
-	__u64 wall = st->out - st->in;
+	__u64 wall = st->out - st->in, since = st->go_none && wake ? wake : st->out;
 
-	if (now - st->out >= cfg.stack_min_ns)
+	if (now - since >= cfg.stack_min_ns)
 		return true;
 	return st->in && wall > st->ran_ns && wall - st->ran_ns >= cfg.stolen_min_ns;
 }
@@ -138,7 +140,7 @@ static __always_inline void slow_in(struct task_struct *p, struct task_state *st
 				    struct cpu_state *c, __u64 wake, __u64 now)
 {
 	__u64 blocked = (wake ? wake : now) - st->out;
-	bool snap = !(st->now & CC_EP_PREEMPT) && blocked >= cfg.stack_min_ns;
+	bool snap = !(st->now & CC_EP_PREEMPT) && !st->go_none && blocked >= cfg.stack_min_ns;
 
 	if (cfg.stack_tier == TIER_LATE) { /* told on resume, see stack.bpf.c */
 		st->now |= ST_SLOW | (snap ? ST_SNAP : 0);
@@ -197,7 +199,7 @@ static __always_inline void task_in(struct task_struct *p, struct cpu_state *c, 
 		cnt_add(CC_CNT_CLAMPED, 1);
 	}
 	cnt_add(CC_CNT_SCHED_EVENTS, 1);
-	slow = is_slow(st, now);
+	slow = is_slow(st, wake, now);
 	if (!sum_short(st, now)) {
 		task_short_flush(p, st, now);
 		episode_send(p, st, wake, flags, now);
@@ -375,7 +377,7 @@ static __always_inline void slow_wake(__u64 *ctx, struct task_struct *p, struct 
 	if (cfg.stack_tier != TIER_LATE)
 		snap_keep_kernel(p, st->out);
 	/* a timer of the wait itself needs no stack to be told */
-	if (st->wake_timer || !snap_allowed(c, waited, now))
+	if (st->wake_timer || st->go_none || !snap_allowed(c, waited, now))
 		return;
 	who.user = is_target(cur->tgid);
 	snap_spent(c, snap_current(ctx, cur, SNAP_SLOT_WAKING, &who, now));

@@ -137,7 +137,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *p, int old_pid)
 		return 0;
 	chain_forget(tgid);
 	if (go_proc_cnt) /* what was known of the program is no more */
-		bpf_map_delete_elem(&go_procs, &tgid);
+		go_proc_forget(tgid);
 	r = task_reserve(now);
 	if (!r)
 		return 0;

@@ -45,7 +45,9 @@ struct task_state {
 	__u64 migrated;   /* last moved to another CPU while queued */
 	__u64 short_since, short_ns;
 	__u32 short_cnt;
-	__u32 go_idle;                /* it was switched out without a goroutine: none before in */
+	__u32 go_none; /* a Go scheduler's thread that ran no goroutine at out */
+	__u32 go_slot; /* of its process in go_known, if that is so there */
+	__u32 pad;
 	__u64 goid;                   /* of the goroutine it was last told to run; 0: none */
 	__u64 go_run, go_g;           /* the one it runs and its g; 0: none, or not seen yet */
 	__u64 go_last;                /* when that was last seen */

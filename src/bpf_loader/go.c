@@ -110,8 +110,9 @@ int go_tell_kernel(struct loader *l, struct go_proc *p)
 {
 	struct cc_bpf_go c;
 	uint32_t tgid = pidns_global(l, p->tgid);
-	go_config(p, &c);
-	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid, &c, BPF_ANY))
+	go_config(p, tgid, &c);
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_known), &p->slot, &c, BPF_ANY) ||
+	    bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid, &p->slot, BPF_ANY))
 		return -errno;
 	p->known = true;
 	count_procs(l);
@@ -120,7 +121,9 @@ int go_tell_kernel(struct loader *l, struct go_proc *p)
 
 void go_untell_kernel(struct loader *l, struct go_proc *p)
 {
+	static const struct cc_bpf_go none;
 	uint32_t tgid = pidns_global(l, p->tgid);
+	bpf_map_update_elem(bpf_map__fd(l->skel->maps.go_known), &p->slot, &none, BPF_ANY);
 	bpf_map_delete_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid);
 	p->known = false;
 	count_procs(l);
@@ -135,6 +138,19 @@ static void drop(struct loader *l, size_t idx)
 	g->procs[idx] = g->procs[--g->proc_cnt];
 	go_sweep(l, p->tgid);
 	free(p);
+}
+
+/* The first place that nobody has; CC_BPF_GO_PROCS: none is left. */
+static uint32_t free_slot(const struct go_side *g)
+{
+	uint32_t slot = 0;
+	for (size_t i = 0; i < g->proc_cnt; i++) {
+		if (g->procs[i]->slot == slot) {
+			slot++;
+			i = (size_t)-1; /* from the start */
+		}
+	}
+	return slot;
 }
 
 static int push(struct loader *l, struct go_proc *p)
@@ -198,10 +214,15 @@ int go_change(struct loader *l, struct go_proc *p, uint32_t level)
 static int take_on(struct loader *l, uint32_t tgid, const struct go_target *t)
 {
 	struct cc_err why = { .pos = -1 };
+	uint32_t slot = free_slot(l->go);
+	if (slot == CC_BPF_GO_PROCS)
+		return go_note(l->go, "go: pid %u (%s): more than %u Go programs: threads only",
+			       tgid, t->version, slot);
 	struct go_proc *p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	p->tgid = tgid;
+	p->slot = slot;
 	p->target = *t;
 	p->tier = go_tier_choose(t, l->o.go.tier, l->o.go.force, &why);
 	int err = why.msg[0] ? go_note(l->go, "go: pid %u (%s): tier %s: %s", tgid, t->version,

@@ -157,12 +157,13 @@ static uint8_t object_of(const struct go_target *t, uint32_t reason, uint8_t cls
 	}
 }
 
-void go_config(const struct go_proc *p, struct cc_bpf_go *ret)
+void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret)
 {
 	const struct go_target *t = &p->target;
 	_Static_assert(GO_REASONS_MAX == CC_BPF_GO_REASONS, "the same reasons");
 	*ret = (struct cc_bpf_go){
 		.at = t->layout,
+		.tgid = tgid,
 		.tls_off = t->tls_off,
 		.seed = (loader_now() ^ (uint64_t)p->tgid << 32) * SEED_MULT,
 		.good = p->good,

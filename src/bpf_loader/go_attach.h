@@ -10,8 +10,8 @@
 enum loader_go_tier go_tier_choose(const struct go_target *t, enum loader_go_tier asked, bool force,
 				   struct cc_err *why);
 
-/* What the kernel programs are to know of @p: for go_procs. */
-void go_config(const struct go_proc *p, struct cc_bpf_go *ret);
+/* What the kernel programs are to know of @p, which they know as @tgid: for go_known. */
+void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret);
 
 /* Sets the probes of p->tier. Those that are not needed may fail. Returns 0 or -errno, then none is
  * left and @why says which. */

@@ -27,8 +27,10 @@ int go_read_counts(struct loader *l, struct go_proc *p)
 {
 	struct cc_bpf_go c;
 	uint32_t tgid = pidns_global(l, p->tgid);
-	if (bpf_map_lookup_elem(bpf_map__fd(l->skel->maps.go_procs), &tgid, &c))
+	if (bpf_map_lookup_elem(bpf_map__fd(l->skel->maps.go_known), &p->slot, &c))
 		return -errno;
+	if (c.tgid != tgid)
+		return -ENOENT;
 	p->good = c.good;
 	p->bad = c.bad;
 	return 0;
