@@ -86,24 +86,28 @@ static __always_inline __u64 go_read(__u64 base, __u32 off)
 	return v;
 }
 
-/* The first words of a g or another thing of the runtime's. The kernel checks so much before it
- * copies from user space that 192 bytes cost hardly more than 8. */
-#define GO_WORDS 24u
+/* The first words of a g, a sudog or a hchan. The kernel checks so much before it copies from user
+ * space that 192 bytes cost hardly more than 8. What lies behind the thing must not be read, as
+ * that page may not be there: so many bytes each of them has in every version. */
+#define GO_G_BYTES 192u
+#define GO_SUDOG_BYTES 96u
+#define GO_HCHAN_BYTES 96u
 struct go_words {
-	__u64 w[GO_WORDS];
+	__u64 w[GO_G_BYTES / 8];
 };
 
-static __always_inline bool go_read_words(struct go_words *b, __u64 base)
+/* @bytes: a constant, one of the above, in both. */
+static __always_inline bool go_read_words(struct go_words *b, __u64 base, __u32 bytes)
 {
-	return base && !bpf_probe_read_user(b, sizeof(*b), (void *)base);
+	return base && !bpf_probe_read_user(b->w, bytes, (void *)base);
 }
 
 /* The word at @off of what was read from @base. */
-static __always_inline __u64 go_word(const struct go_words *b, __u64 base, __u32 off)
+static __always_inline __u64 go_word(const struct go_words *b, __u64 base, __u32 off, __u32 bytes)
 {
 	__u32 i = off / 8;
 
-	return i < GO_WORDS && off % 8 == 0 ? b->w[i] : go_read(base, off);
+	return i < bytes / 8 && off % 8 == 0 ? b->w[i] : go_read(base, off);
 }
 
 static __always_inline __u64 go_hash(__u64 h, __u64 v)

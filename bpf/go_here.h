@@ -73,7 +73,8 @@ static __always_inline struct cc_bpf_go_state *go_runs_here(const struct go_here
 	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
 	__u64 goid;
 
-	if (s && gp == h->st->go_g && h->st->go_run && s->goid == h->st->go_run) {
+	if (s && gp == h->st->go_g && h->st->go_run && s->goid == h->st->go_run &&
+	    s->state == CC_BPF_GO_RUNS) {
 		h->st->go_last = h->now;
 		return s;
 	}

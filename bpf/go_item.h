@@ -57,12 +57,12 @@ static __always_inline bool go_chan_read(const struct cc_bpf_go *go, __u64 c, st
 	struct go_words w;
 	__u64 cnt;
 
-	if (!go_read_words(&w, c))
+	if (!go_read_words(&w, c, GO_HCHAN_BYTES))
 		return false;
-	cnt = go_word(&w, c, go->at.hchan_dataqsiz);
-	ret->elem = (__u32)go_word(&w, c, go->at.hchan_elemsize) & 0xffff;
-	ret->recvx = (__u32)go_word(&w, c, go->at.hchan_recvx);
-	ret->at = cnt && cnt < 1u << 30 ? go_word(&w, c, go->at.hchan_buf) : 0;
+	cnt = go_word(&w, c, go->at.hchan_dataqsiz, GO_HCHAN_BYTES);
+	ret->elem = (__u32)go_word(&w, c, go->at.hchan_elemsize, GO_HCHAN_BYTES) & 0xffff;
+	ret->recvx = (__u32)go_word(&w, c, go->at.hchan_recvx, GO_HCHAN_BYTES);
+	ret->at = cnt && cnt < 1u << 30 ? go_word(&w, c, go->at.hchan_buf, GO_HCHAN_BYTES) : 0;
 	ret->end = ret->at ? ret->at + cnt * ret->elem : 0;
 	return true;
 }
@@ -82,15 +82,16 @@ static __always_inline void go_gave(const struct go_here *h, struct cc_bpf_go_st
 	struct go_item x = { .what = ITEM_SENT, .how = ITEM_EXACT };
 	__u32 success = go->at.sudog_isselect + 1; /* it stands there in all versions since 1.16 */
 
-	if (!go_read_words(w, sg) || go_word(w, sg, go->at.sudog_g) != gp)
+	if (!go_read_words(w, sg, GO_SUDOG_BYTES) ||
+	    go_word(w, sg, go->at.sudog_g, GO_SUDOG_BYTES) != gp)
 		return;
-	x.chan = go_word(w, sg, go->at.sudog_c);
+	x.chan = go_word(w, sg, go->at.sudog_c, GO_SUDOG_BYTES);
 	s->object = x.chan;         /* of a select it was not known before */
 	if (h->st->go_recv == gp) { /* it was the one that gave */
 		h->st->go_recv = 0;
 		return;
 	}
-	if (!(go_word(w, sg, success & ~7u) >> (success & 7) * 8 & 1) || !x.chan ||
+	if (!(go_word(w, sg, success & ~7u, GO_SUDOG_BYTES) >> (success & 7) * 8 & 1) || !x.chan ||
 	    !go_elem_size(go, x.chan))
 		return;
 	x.goid = s->waker_goid;

@@ -148,7 +148,7 @@ go_begins(struct task_state *st, const struct cc_bpf_go *go, __u64 gp, __u64 goi
 	if (s->state == CC_BPF_GO_RUNS) { /* seen for the first time, or left unseen elsewhere */
 		go_on_send(cur, st, goid, now);
 	} else {
-		in = st->in > st->go_free ? st->in : st->go_free;
+		in = st->go_none && st->in > st->go_free ? st->in : st->go_free;
 		if (in < s->wake)
 			in = s->wake;
 		if (in < s->out)
@@ -163,6 +163,7 @@ go_begins(struct task_state *st, const struct cc_bpf_go *go, __u64 gp, __u64 goi
 	st->go_run = goid;
 	st->go_g = gp;
 	st->go_last = now;
+	st->go_none = 0;
 	return s;
 }
 
@@ -171,6 +172,7 @@ static __always_inline void go_ends(struct task_state *st, __u64 now)
 {
 	st->go_run = 0;
 	st->go_free = now;
+	st->go_none = 0;
 }
 
 /* ---- a look without a probe --------------------------------------------------------------- */

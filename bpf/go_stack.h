@@ -25,10 +25,10 @@ static __always_inline __u64 go_stack_parked(const struct cc_bpf_go *go, __u64 g
 
 	if (go->at.g_sched_bp == GO_NO_FIELD)
 		return 0;
-	top.lo = go_word(b, gp, go->at.g_stack);
-	top.hi = go_word(b, gp, go->at.g_stack + 8);
-	top.pc = go_word(b, gp, go->at.g_sched_pc);
-	top.bp = go_word(b, gp, go->at.g_sched_bp);
+	top.lo = go_word(b, gp, go->at.g_stack, GO_G_BYTES);
+	top.hi = go_word(b, gp, go->at.g_stack + 8, GO_G_BYTES);
+	top.pc = go_word(b, gp, go->at.g_sched_pc, GO_G_BYTES);
+	top.bp = go_word(b, gp, go->at.g_sched_bp, GO_G_BYTES);
 	return go_stack(&top, now);
 }
 

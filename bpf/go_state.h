@@ -137,12 +137,12 @@ static __always_inline void go_wake(const struct go_here *h, __u64 gp)
 	obj = h->go->obj[s->reason & (CC_BPF_GO_REASONS - 1)];
 	if (obj != CC_BPF_GO_OBJ_CHAN && obj != CC_BPF_GO_OBJ_SELECT)
 		goid = 0;
-	if ((!slow && !goid) || !go_read_words(&g, gp))
+	if ((!slow && !goid) || !go_read_words(&g, gp, GO_G_BYTES))
 		return;
 	if (slow)
 		s->ustack = go_stack_parked(h->go, gp, &g, h->now);
 	if (goid)
-		go_gave(h, s, gp, go_word(&g, gp, h->go->at.g_param), &g);
+		go_gave(h, s, gp, go_word(&g, gp, h->go->at.g_param, GO_G_BYTES), &g);
 }
 
 /* The goroutine of @gp gives up its thread and wants to go on. */

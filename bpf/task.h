@@ -45,7 +45,7 @@ struct task_state {
 	__u64 migrated;   /* last moved to another CPU while queued */
 	__u64 short_since, short_ns;
 	__u32 short_cnt;
-	__u32 go_none; /* a Go scheduler's thread that ran no goroutine at out */
+	__u32 go_none; /* a Go thread, switched out without a goroutine, and none since */
 	__u32 go_slot; /* of its process in go_known, if that is so there */
 	__u32 pad;
 	__u64 goid;                   /* of the goroutine it was last told to run; 0: none */

@@ -131,6 +131,14 @@ for g, rows in per_goroutine("wait mutex").items():
     check(len(objects[g]) == 1 and 0 not in objects[g], f"mutex: {g}: {objects[g]}")
 check(len(set.union(*objects.values())) == 2, f"mutex: two locks, told as {objects}")
 
+durations("locked", of("chan"), every=False)
+for g, tid in L["locked"]:
+    check(waits[g] and all(r["tid"] == tid == r["in_tid"] for r in waits[g]), f"locked: {g} left its thread {tid}")
+
+for g, start, end in L["call"]:
+    w = [r for r in waits[g] if r["out"] < end and r["in"] > start]
+    check(not w, f"call of C: {g} in [{start}, {end}): {w}")
+
 for (g,) in L["stuck"]:
     o = [r for r in R["wait"] if r["goid"] == g and r["flags"] & OPEN]
     check(len(o) == 1 and o[0]["class"] == CLASS["chan"] and o[0]["ustack"], f"stuck: {g}: {o}")
@@ -158,7 +166,7 @@ keys = {r["key"] for r in R["stack"]}
 # The stack of a sleep is taken by who ends it. The runtime's own scavenger is ended by its monitor,
 # past every probe, and then nobody takes it: a sleep that nobody is seen to end may have none.
 slow = [r for r in R["wait"] if not r["flags"] & (BORN | PREEMPT) and (r["wake"] or r["in"]) - r["out"] > 100000]
-unseen = [r for r in slow if not r["wake"] and of("sleep")(r)]
+unseen = [r for r in slow if not r["wake"] and not r["flags"] & OPEN and of("sleep")(r)]
 check(len(unseen) <= 2 and not {r["goid"] for r in unseen} & {g for g, *_ in L["wait sleep"]}, f"sleeps nobody ended: {unseen}")
 slow = [r for r in slow if r not in unseen]
 check(all(r["ustack"] in keys or r["flags"] & OPEN for r in slow), "a slow wait without its stack")

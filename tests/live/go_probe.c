@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * go_probe TIER PID: follows the goroutines of PID and writes their records as text, one a line,
- * for the checks. Writes "ready" to stderr when attached; ends when the process does, or at
- * SIGTERM.
+ * for the checks. Writes "ready" to stderr when attached, "believed" when the offsets of a Go
+ * process have held, so that its goroutines are told from then on; ends when the process does, or
+ * at SIGTERM.
  */
 #include "cli.h"
 #include "go_find.h"
@@ -98,8 +99,15 @@ static int run(struct cc_source *s)
 	struct loader_go_proc p[8];
 	fputs("ready\n", stderr);
 	int n = 0;
-	while (n >= 0 && !stopped)
+	bool believed = false;
+	while (n >= 0 && !stopped) {
+		if (!believed && loader_go_procs(s, p, 1) == 1 &&
+		    p[0].state == LOADER_GO_STATE_ON) {
+			fputs("believed\n", stderr);
+			believed = true;
+		}
 		n = s->ops->poll(s, 20, put, NULL);
+	}
 	if (!loader_stats(s, &st))
 		printf("drops go=%llu snap=%llu storage=%llu waits=%llu\n",
 		       (unsigned long long)st.counters[CC_CNT_DROP_GO],

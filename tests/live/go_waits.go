@@ -259,6 +259,35 @@ func others(n int, wg *sync.WaitGroup) {
 	}()
 }
 
+// locked: one that stays on a thread of its own, and waits in turns with one that does not.
+func locked(n int, wg *sync.WaitGroup) {
+	ping, pong := make(chan int), make(chan int)
+	wg.Add(2)
+	go func() {
+		defer wg.Done()
+		runtime.LockOSThread()
+		me := goid()
+		say("locked %d %d", me, syscall.Gettid())
+		var o own
+		defer o.end()
+		for i := 0; i < n; i++ {
+			o.say("wait locked %d %d", me, timed(func() { ping <- i }))
+			o.say("wait locked %d %d", me, timed(func() { <-pong }))
+		}
+	}()
+	go func() {
+		defer wg.Done()
+		for i := 0; i < n; i++ {
+			<-ping
+			time.Sleep(2 * time.Millisecond)
+			pong <- i
+		}
+	}()
+}
+
+// more is what a variant of this program does besides: see go_waits_cgo.go.
+var more []func(n int, wg *sync.WaitGroup)
+
 // tree makes children that make children, and says who made whom.
 func tree(parent int64, depth, width int, wg *sync.WaitGroup) {
 	wg.Add(1)
@@ -294,6 +323,10 @@ func main() {
 	mutexes(30, &wg)
 	reads(40, &wg)
 	others(40, &wg)
+	locked(30, &wg)
+	for _, f := range more {
+		f(30, &wg)
+	}
 	for i := 0; i < 4; i++ {
 		tree(me, 4, 4, &wg)
 	}
