@@ -44,10 +44,7 @@ int BPF_PROG(empty_waking, struct task_struct *p) { return 0; }
 
 /* for bench/trap.c */
 SEC("uprobe")
-int trap_uprobe(void *ctx)
-{
-	return 0;
-}
+int trap_uprobe(void *ctx) { return 0; }
 
 static __always_inline void emit(struct task_struct *next, struct waiting *w)
 {

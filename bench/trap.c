@@ -66,8 +66,8 @@ int main(int argc, char **argv)
 		return fail("cannot load");
 	for (int i = 0; i < ROUNDS; i++) {
 		int64_t without = calls_ns();
-		struct bpf_link *l = bpf_program__attach_uprobe_opts(
-			empty, getpid(), "/proc/self/exe", 0, &opts);
+		struct bpf_link *l = bpf_program__attach_uprobe_opts(empty, getpid(),
+								     "/proc/self/exe", 0, &opts);
 		if (!l)
 			return fail("cannot attach");
 		diff[i] = calls_ns() - without;

@@ -24,7 +24,7 @@ struct go_probe {
 
 struct go_proc {
 	uint32_t tgid;
-	uint32_t slot; /* in the kernel's go_known */
+	uint32_t slot;            /* in the kernel's go_known */
 	enum loader_go_tier tier; /* the best that its program allows and that was asked for */
 	enum loader_go_state state;
 	struct go_target target;
