@@ -211,9 +211,9 @@ static struct snap_text net_text(enum wait_class cls, cc_ns ns, uint32_t srtt_us
 Test(verdict, what_was_sent_again_was_lost)
 {
 	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_MS(200), 50, 1).s,
-			 ", 1 packet sent again: the network lost some");
+			 ", 1 packet sent again: lost on the way, or no room at the peer");
 	cr_expect_str_eq(net_text(WAIT_UPSTREAM, CC_MS(200), 0, 3).s,
-			 ", 3 packets sent again: the network lost some");
+			 ", 3 packets sent again: lost on the way, or no room at the peer");
 	cr_expect_str_eq(net_text(WAIT_LOCK, CC_MS(200), 50, 1).s, ""); /* no such wait */
 }
 
