@@ -33,6 +33,10 @@ static void go_mix(const struct engine *e, const struct task *t, cc_ns a, cc_ns 
 	}
 }
 
+/* An event loop that waits for any event has nothing to do: to a request that is no reason, to the
+ * thread it is sleep. */
+static char letter_of(unsigned int cls) { return cls == WAIT_EPOLL ? 'S' : wait_class_letter(cls); }
+
 static unsigned int group_of(const struct engine *e, const struct task *t,
 			     const struct tl_piece *tp)
 {
@@ -43,7 +47,7 @@ static unsigned int group_of(const struct engine *e, const struct task *t,
 	else if (tp->kind == TL_RUNQ)
 		letter = 'R';
 	else if (tp->kind == TL_BLOCKED)
-		letter = wait_class_letter(engine_classify(e, t, tp->ep).cls);
+		letter = letter_of(engine_classify(e, t, tp->ep).cls);
 	return (unsigned int)(strchr(WAIT_GROUPS, letter) - WAIT_GROUPS);
 }
 

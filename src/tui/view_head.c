@@ -261,22 +261,34 @@ void draw_head(const struct ui *ui, struct canvas *c, const struct layout *l)
 			    snapshot_str(s, s->verdict));
 }
 
+/* A fact that has no room is left out, one that has some is cut in its middle: a part of an address
+ * is another address. */
+static void put_fact(struct pen *p, const char *name, const char *value)
+{
+	int lead = canvas_width(name) + 1, room = p->end - p->x - lead, w = canvas_width(value);
+	if (!*value || (w > room && room < 8))
+		return;
+	pen_printf(p, ROLE_INACTIVE, "%s ", name);
+	p->x += canvas_fit(p->c, p->x, p->y, CC_MIN(w, room), ROLE_FG, value);
+	pen_put(p, ROLE_FG, "  ");
+}
+
 static void request_facts(struct canvas *c, const struct snapshot *s, const struct snap_request *r)
 {
 	struct pen p = { c, 1, 1, c->w - 1 };
+	char text[128] = "";
 	if (r->rec.local_port)
-		pen_printf(&p, ROLE_INACTIVE, "port %u  ", r->rec.local_port);
-	pen_printf(&p, ROLE_INACTIVE, "served by ");
-	pen_printf(&p, ROLE_FG, "%s  ", snap_task_text(s, &r->task).s);
+		snprintf(text, sizeof(text), "%u", r->rec.local_port);
+	put_fact(&p, "port", text);
+	put_fact(&p, "served by", snap_task_text(s, &r->task).s);
 	if (r->recv_task.tid && r->recv_task.tid != r->task.tid)
-		pen_printf(&p, ROLE_INACTIVE, "received by %s  ",
-			   snap_task_text(s, &r->recv_task).s);
+		put_fact(&p, "received by", snap_task_text(s, &r->recv_task).s);
+	put_fact(&p, "at", text_clock(s, r->start, true).s);
+	put_fact(&p, "upstream", snapshot_str(s, r->up_peer));
+	snprintf(text, sizeof(text), "%.16s, out %.16s", text_bytes(r->rec.bytes_in).s,
+		 text_bytes(r->rec.bytes_out).s);
 	if (r->rec.bytes_in || r->rec.bytes_out)
-		pen_printf(&p, ROLE_INACTIVE, "%s in %s out  ", text_bytes(r->rec.bytes_in).s,
-			   text_bytes(r->rec.bytes_out).s);
-	pen_printf(&p, ROLE_INACTIVE, "at %s", text_clock(s, r->start, true).s);
-	if (*snapshot_str(s, r->up_peer))
-		pen_printf(&p, ROLE_INACTIVE, "  upstream %s", snapshot_str(s, r->up_peer));
+		put_fact(&p, "in", text);
 }
 
 void draw_request_head(const struct ui *ui, struct canvas *c, const struct snapshot *s,

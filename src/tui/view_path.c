@@ -16,7 +16,7 @@ static struct path_cols place(int w)
 	p.bar_w = w < 60 ? w - 26 : w < 100 ? w * 33 / 100 : CC_MIN(w * 32 / 100, 80);
 	p.cls_w = w < 60 ? 12 : w < 100 ? 12 : 16;
 	p.dur_w = w < 100 ? 7 : 8;
-	p.task_w = w < 60 ? 0 : w < 100 ? 12 : 14;
+	p.task_w = w < 60 ? 0 : w < 100 ? 12 : w < 170 ? 14 : 20;
 	p.cls_x = p.bar_x + p.bar_w + 1;
 	p.dur_x = p.cls_x + p.cls_w + 1;
 	p.task_x = p.dur_x + p.dur_w + 2;

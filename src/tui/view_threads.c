@@ -18,6 +18,10 @@ static int threads_body(const struct ui *ui, const struct layout *l)
 #define NOW_X 34
 #define SHARE_W 5
 
+/* Of WAIT_GROUPS, in SHARE_W - 1 columns. */
+static const char *const share_titles[9] = { "CPU%", "RUNQ", "LOCK", "NET", "DISK",
+					     "SLP",  "MEM",  "Q",    "?" };
+
 struct thread_cols {
 	int now_w, share_x, shares, strip_x, strip_w;
 };
@@ -142,10 +146,9 @@ static void draw_titles(struct canvas *c, const struct snapshot *s, int y)
 	canvas_text(c, NAME_X, y, NAME_W, ROLE_TITLE, "COMM");
 	canvas_right(c, REQ_X, y, 6, ROLE_TITLE, "REQ");
 	canvas_text(c, NOW_X, y, p.now_w, ROLE_TITLE, "NOW, FOR");
-	for (int i = 0; i < p.shares; i++) {
-		snprintf(title, sizeof(title), "%.4s", wait_group_name(WAIT_GROUPS[i]));
-		canvas_right(c, p.share_x + SHARE_W * i, y, SHARE_W - 1, style_group(i), title);
-	}
+	for (int i = 0; i < p.shares; i++)
+		canvas_right(c, p.share_x + SHARE_W * i, y, SHARE_W - 1, style_group(i),
+			     share_titles[i]);
 	snprintf(title, sizeof(title), "LAST %s >", s ? text_age(s->window_ns).s : "");
 	canvas_text(c, p.strip_x, y, p.strip_w, ROLE_TITLE, title);
 }

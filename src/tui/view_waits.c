@@ -68,7 +68,7 @@ static struct wait_cols place(int w)
 	p.slow_x = w >= 110 ? (x -= 9) : 0;
 	p.conf_x = w >= 60 ? (x -= 6) : 0;
 	p.share_w = w >= 100 ? 14 : w >= 70 ? 4 : 0;
-	x -= p.share_w + 5;
+	x -= p.share_w + 6;
 	p.share_x = x;
 	p.p99_x = x -= 8;
 	p.p50_x = w >= 60 ? (x -= 8) : 0;
@@ -100,14 +100,14 @@ static void draw_wait(const struct ui *ui, struct canvas *c, const struct snap_w
 	struct wait_cols p = place(c->w);
 	canvas_fit(c, 3, y, p.cls_w, style_wait(w->cls), wait_class_name(w->cls));
 	canvas_pan(c, p.label_x, y, p.label_w, ROLE_FG, wait_label(ui, w), ui->pan);
-	canvas_right(c, p.total_x, y, 8, ROLE_FG | CELL_BOLD, text_dur(w->total_ns).s);
+	canvas_right(c, p.total_x, y, 7, ROLE_FG | CELL_BOLD, text_dur(w->total_ns).s);
 	if (p.req_x)
 		canvas_right(c, p.req_x, y, 6, ROLE_FG, text_count_in(w->requests, 6).s);
 	if (p.p50_x)
 		canvas_right(c, p.p50_x, y, 7, ROLE_FG, text_dur(w->p50_ns).s);
 	canvas_right(c, p.p99_x, y, 7, ROLE_FG, text_dur(w->p99_ns).s);
 	draw_share(c, p.share_x, y, p.share_w, w->share, style_wait(w->cls));
-	canvas_right(c, p.share_x + p.share_w, y, 4, ROLE_FG, text_percent(w->share).s);
+	canvas_right(c, p.share_x + p.share_w + 1, y, 4, ROLE_FG, text_percent(w->share).s);
 	if (p.conf_x && wait_class_unexplained(w->cls)) /* nothing is claimed */
 		canvas_text(c, p.conf_x, y, 5, ROLE_INACTIVE, "-");
 	else if (p.conf_x)
@@ -145,13 +145,13 @@ static void draw_titles(const struct ui *ui, struct canvas *c, int y)
 	snprintf(by, sizeof(by), "BY %s%s", group_name(ui), ui->want.root_causes ? ", root" : "");
 	canvas_text(c, 3, y, 13, ROLE_TITLE, "CLASS");
 	canvas_cut(c, p.label_x, y, p.label_w, ROLE_HI, by);
-	canvas_right(c, p.total_x, y, 8, ROLE_TITLE, "TOTAL");
+	canvas_right(c, p.total_x, y, 7, ROLE_TITLE, "TOTAL");
 	if (p.req_x)
 		canvas_right(c, p.req_x, y, 6, ROLE_TITLE, "REQ");
 	if (p.p50_x)
 		canvas_right(c, p.p50_x, y, 7, ROLE_TITLE, "P50");
 	canvas_right(c, p.p99_x, y, 7, ROLE_TITLE, "P99");
-	canvas_right(c, p.share_x, y, p.share_w + 4, ROLE_TITLE, p.share_w ? "SHARE%" : "%");
+	canvas_right(c, p.share_x, y, p.share_w + 5, ROLE_TITLE, p.share_w ? "SHARE%" : "%");
 	if (p.conf_x)
 		canvas_text(c, p.conf_x, y, 5, ROLE_TITLE, "CONF");
 	if (p.slow_x && ui->want.group == GROUP_CLASS)

@@ -301,7 +301,7 @@ Test(engine, tasks_are_requests_where_no_sockets_are_known)
 	cr_expect_eq(mix[strchr(WAIT_GROUPS, 'C') - WAIT_GROUPS], 489);
 	cr_expect_eq(mix[strchr(WAIT_GROUPS, 'R') - WAIT_GROUPS], 2);
 	cr_expect_eq(mix[strchr(WAIT_GROUPS, 'L') - WAIT_GROUPS], 300);
-	cr_expect_eq(mix[strchr(WAIT_GROUPS, '?') - WAIT_GROUPS], 10);
+	cr_expect_eq(mix[strchr(WAIT_GROUPS, 'S') - WAIT_GROUPS], 10);
 	engine_free(e);
 }
 
