@@ -475,7 +475,7 @@ static __always_inline void req_begin_unread(struct req_state *s, const struct r
 	__u64 arrival = req_take(s, op, &flags);
 
 	req_begin(s, op, arrival,
-		  (flags & RQ_P_ACCEPTQ ? CC_RQ_ACCEPTQ : 0) |
+		  CC_RQ_UNREAD | (flags & RQ_P_ACCEPTQ ? CC_RQ_ACCEPTQ : 0) |
 			  (flags & RQ_P_LATE ? CC_RQ_LATE : 0));
 }
 

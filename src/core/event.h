@@ -288,7 +288,7 @@ enum {                         /* cc_rec_req.what. ABI: append only. */
 	       1 << 14,          /* read or sent by other than the thread told: by io_uring's for
 				  * its ring's owner, by a packet that left later. Tids are inferred */
        CC_RQ_FAREWELL = 1 << 15, /* by the engine: a few bytes that ended the connection */
-       CC_RQ_UNREAD = 1 << 16,   /* OPEN_REQ: it lies in the socket, nobody has read of it yet */
+       CC_RQ_UNREAD = 1 << 16,   /* it lies in the socket, or did until the end: nobody read it */
        CC_RQ_SHARED = 1 << 17,   /* several targets had its connection at attach: tgid is one */
 };
 

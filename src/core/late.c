@@ -33,14 +33,11 @@ static const struct episode *first_wait(const struct task *t)
 	return &t->open.ep;
 }
 
-/* It waits for a connection of its own server: as a thread does that has nothing to do. */
+/* It waits for data on a connection of its own server, maybe this one: as a thread does that has
+ * nothing to do, or has handed on what it read. */
 static bool for_next_request(const struct finder *f, const struct side *side)
 {
-	const struct cc_rec_req *q = &f->r->pub.rec;
-
-	if (!side || !side->sock_ports)
-		return true;
-	return side->fd_id != q->cookie && side->sock_ports >> 16 == q->local_port;
+	return !side || !side->sock_ports || side->sock_ports >> 16 == f->r->pub.rec.local_port;
 }
 
 /* May @t have the request, by the wait that it is in since it was first seen? */

@@ -212,8 +212,9 @@ static void first_reason(const struct split *x, cc_ns a, cc_ns b, struct cc_reqi
 	uint64_t upstream;
 
 	if (x->ti == UINT32_MAX && x->r->pub.rec.what & CC_RQ_UNREAD)
-		emit(x, a, b, not_accepted(x, b) ? WAIT_ACCEPTQ : WAIT_SOCKQ, CC_ENDED_OPEN,
-		     CC_EV_BIT(SOCKET) | CC_EV_BIT(OPEN), none);
+		emit(x, a, b, not_accepted(x, b) ? WAIT_ACCEPTQ : WAIT_SOCKQ,
+		     x->r->open ? CC_ENDED_OPEN : CC_ENDED_NONE,
+		     CC_EV_BIT(SOCKET) | (x->r->open ? CC_EV_BIT(OPEN) : 0), none);
 	else if (tp->kind == TL_LOST)
 		emit(x, a, b, WAIT_UNKNOWN, CC_ENDED_LOST, CC_EV_BIT(LOST), none);
 	else if (tp->kind == TL_NODATA && (x->t->born == CC_NEVER || b > x->t->born))

@@ -250,3 +250,32 @@ Test(late, unread_lies_in_the_socket_when_nobody_is_known_to_read)
 	cr_expect_gt(p->confidence, 60);
 	trace_done(&t);
 }
+
+Test(late, one_that_was_never_read_and_never_accepted)
+{
+	struct trace t = trace_new();
+	struct cc_rec_req r = trace_req(R, MS(600), NEVER, T0, NEVER, T0);
+
+	off_all_the_time(&t, T0, NR_NANOSLEEP, MS(420), 0);
+	off_all_the_time(&t, T1, NR_NANOSLEEP, MS(450), 0);
+	r.h.aux = CC_END_RST;
+	r.h.ts = AT(MS(700));
+	r.what = CC_RQ_UNREAD | CC_RQ_ACCEPTQ | CC_RQ_NO_REPLY;
+	r.accepted = 0;
+	r.recv_tid = r.send_tid = 0;
+	trace_put_req(&t, r);
+	assert_path_keep(&t, R, "-100:acceptq[600000,700000)");
+	cr_expect_gt(trace_piece(&t, R, WAIT_ACCEPTQ)->confidence, 90);
+	trace_done(&t);
+}
+
+Test(late, a_reader_that_waits_for_its_next_data_may_have_handed_it_on)
+{
+	struct trace t = trace_new();
+
+	off_all_the_time(&t, T0, NR_RECVFROM, MS(421), SERVER_PORTS); /* read it */
+	off_all_the_time(&t, T1, NR_NANOSLEEP, MS(422), 0);
+	off_all_the_time(&t, T2, NR_NANOSLEEP, MS(495), 0);
+	put_late(&t, R, MS(420), 0);
+	expect(&t, "1:unknown[420000,422000) 1:sleep[422000,900000)", WAIT_SLEEP, CC_EV_LATE_SOON);
+}
