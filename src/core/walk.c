@@ -148,6 +148,21 @@ static bool is_handoff(const struct walk *w, const struct task *t, const struct 
 	       &w->e->tasks.v.p[f->task] == t;
 }
 
+/* Who had the CPU longest while the task of @tp was queued. Of a part of that time it is named for
+ * what it had of that part at least. */
+static void name_occupant(struct cc_piece *p, const struct side *s, const struct tl_piece *tp)
+{
+	cc_ns len = p->end - p->start, others = tp->end - tp->start - len;
+
+	if (s->occupant_ns <= others)
+		return;
+	p->occupant_tid = s->occupant_tid;
+	p->occupant_tgid = s->occupant_tgid;
+	p->occupant_ns = CC_MIN(s->occupant_ns, len);
+	p->evidence |=
+		s->occupant_ns - others >= len / 2 ? CC_EV_BIT(OCCUPANT) : CC_EV_BIT(OCCUPANT_PART);
+}
+
 /* Who had the CPU meanwhile, and how the wait for it came about. */
 static void describe_runq(struct walk *w, const struct task *t, const struct tl_piece *tp,
 			  const struct side *s, struct cc_piece *p)
@@ -163,13 +178,8 @@ static void describe_runq(struct walk *w, const struct task *t, const struct tl_
 		p->cls = WAIT_LOCK_HANDOFF;
 		p->evidence |= CC_EV_BIT(HANDOFF_LOCK);
 	}
-	if (s && s->occupant_tid) {
-		p->occupant_tid = s->occupant_tid;
-		p->occupant_tgid = s->occupant_tgid;
-		p->occupant_ns = s->occupant_ns;
-		p->evidence |= p->occupant_ns >= (p->end - p->start) / 2 ? CC_EV_BIT(OCCUPANT)
-									 : CC_EV_BIT(OCCUPANT_PART);
-	}
+	if (s && s->occupant_tid)
+		name_occupant(p, s, tp);
 	if (s && s->flags & CC_EX_MIGRATED) {
 		p->flags |= CC_PC_MIGRATED;
 		p->evidence |= CC_EV_BIT(MIGRATED);

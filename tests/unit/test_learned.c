@@ -370,3 +370,38 @@ Test(learned, open_wait_on_something_else_names_nobody)
 	cr_assert_eq(trace_walk_piece(&t, T0, 5, 9, WAIT_POLL).last_tid, 0);
 	trace_done(&t);
 }
+
+Test(learned, who_had_the_cpu_longest_had_it_of_a_part_at_least)
+{
+	struct trace t = two_running();
+	struct cc_rec_extra ex = {
+		.h = { .aux = NR_POLL, .ts = AT(13) },
+		.occupant_tid = 999,
+		.occupant_ns = 6 * UNIT,
+		.fd = -1,
+	};
+	/* queued over [3,13), of which 999 had the CPU for 6: at least 3 of the last 7, none of 4
+	 */
+	static const struct {
+		int lo;
+		uint32_t occupant;
+		uint64_t evidence;
+	} parts[] = {
+		{ 0, 999, CC_EV_BIT(OCCUPANT) },
+		{ 6, 999, CC_EV_BIT(OCCUPANT_PART) },
+		{ 9, 0, 0 },
+	};
+
+	trace_episode(&t, T0, off(NR_POLL, 2, 3, 13, 0));
+	trace_extra(&t, T0, ex);
+	trace_stop_on(&t, T0, 20);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct cc_piece p = trace_walk_piece(&t, T0, parts[i].lo, 20, WAIT_RUNQ);
+
+		cr_assert_eq(p.occupant_tid, parts[i].occupant, "%zu", i);
+		cr_assert_eq(p.evidence & (CC_EV_BIT(OCCUPANT) | CC_EV_BIT(OCCUPANT_PART)),
+			     parts[i].evidence, "%zu", i);
+		cr_assert_leq(p.occupant_ns, p.end - p.start);
+	}
+	trace_done(&t);
+}
