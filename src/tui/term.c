@@ -252,7 +252,7 @@ void term_size(struct term *t, int *ret_w, int *ret_h)
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) && ws.ws_row && ws.ws_col &&
 	    (ws.ws_row != LINES || ws.ws_col != COLS)) {
 		resize_term(ws.ws_row, ws.ws_col);
-		t->shown_ok = false;
+		term_repaint(t); /* the terminal may have moved what it shows */
 	}
 	*ret_w = COLS;
 	*ret_h = LINES;

@@ -14,7 +14,7 @@ struct col_spec {
 	int sort; /* enum snap_sort shown here, -1: none */
 };
 static const struct col_spec specs[COL_CNT] = {
-	[COL_ID] = { "REQ", 9, 14, 0, false, -1 },
+	[COL_ID] = { "REQ", 10, 14, 0, false, -1 },
 	[COL_LAT] = { "LAT ms", 7, 7, 0, true, SORT_LATENCY },
 	[COL_CPU] = { "CPU%", 4, 4, 4, true, SORT_CPU },
 	[COL_RUNQ] = { "RUNQ%", 5, 5, 4, true, SORT_RUNQ },
@@ -40,7 +40,7 @@ struct cols {
 /* From this width on the dominant wait has room for two classes and a name; others go for it. */
 #define WIDE 110
 #define DOMINANT_WIDE 23
-#define MIX_WIDE 10
+#define MIX_WIDE 9
 
 static void place_columns(uint32_t wanted, int width, struct cols *ret)
 {

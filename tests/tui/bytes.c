@@ -23,8 +23,12 @@ static void test_screen(char *prog)
 	check(wide, "and take two columns");
 	type(&s, "\x1b");
 	check(wait_for(&s, "DOMINANT WAIT"), "Esc alone goes back");
+	/* as a terminal does that wraps its lines anew */
+	static const char moved[] = "\x1b[3;50HMOVED\x1b[9;1HMOVED\x1b[20;70HMOVED";
+	vterm_input_write(s.vt, moved, sizeof(moved) - 1);
 	resize(&s, 80, 24);
 	check(wait_row(&s, 23, "F10Quit"), "resize draws anew");
+	check(wait_row(&s, 0, "criticast") && !anywhere(&s, "MOVED"), "all of it");
 	resize(&s, 1, 1);
 	pump(&s, 500, 200);
 	resize(&s, 30, 5);

@@ -209,7 +209,7 @@ Test(ui_rows, texts_without_room_are_moved)
 	static const struct {
 		char keys[8], cut[40], moved[40];
 	} cases[] = {
-		{ "1", "upstream 10.0.…:5432", "upstream ….0.20:5432" },
+		{ "1", "upstream 10.0…:5432", "upstream …0.20:5432" },
 		{ "4", "", "" }, /* where a probe is */
 	};
 	ui_test_size(&t, 80, 24);
