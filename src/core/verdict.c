@@ -44,6 +44,12 @@ static const struct snap_piece *pieces_of(const struct snapshot *s, const struct
 /* Whom the sentence names had only a part of the wait. */
 static bool has_others(const struct snap_dominant *d) { return d->culprit_ns < d->ns - d->ns / 10; }
 
+/* A lock that several held one after the other; the sentence names the longest. */
+static bool held_in_turn(const struct snap_piece *p, const struct snap_dominant *d)
+{
+	return wait_class_letter(p->p.cls) == 'L' && p->p.holder_tid && has_others(d);
+}
+
 static void say_part(struct out *o, const struct snap_dominant *d)
 {
 	if (!has_others(d))
@@ -85,6 +91,12 @@ static void say_lock(struct out *o, const struct snapshot *s, const struct snap_
 {
 	const char *resource = snapshot_str(s, p->resource), *site = snapshot_str(s, p->site);
 	say(o, ": %s", *resource ? resource : *site ? site : "an unknown lock");
+	if (held_in_turn(p, d)) {
+		say(o, " held by several in turn, %s for ", snap_task_text(s, &p->holder).s);
+		say_ms(o, d->culprit_ns);
+		say(o, ", the longest");
+		return;
+	}
 	if (p->p.holder_tid)
 		say(o, " held by %s", snap_task_text(s, &p->holder).s);
 	else
@@ -161,11 +173,15 @@ static void say_root(struct out *o, const struct snapshot *s, const struct snap_
 	if (p->p.depth == 0)
 		return;
 	bool same = top->p.holder_tid == p->p.tid;
+	bool several = held_in_turn(top, &r->dominant) && has_others(&r->root);
 	const char *by = snapshot_str(s, p->by_request);
 
-	say(o, ", %s ", same ? "itself" : snap_task_text(s, &p->task).s);
+	if (several)
+		say(o, "; those were ");
+	else
+		say(o, ", %s ", same ? "itself" : snap_task_text(s, &p->task).s);
 	say(o, r->root.cls == WAIT_QUEUED ? "busy with other requests " : "in %s ", name);
-	if (has_others(&r->root)) {
+	if (has_others(&r->root) && !several) {
 		say_ms(o, r->root.culprit_ns);
 		say(o, " of ");
 	}

@@ -72,15 +72,15 @@ Test(verdict, the_part_of_whom_it_names)
 	f->r.root.culprit_ns = CC_MS(80);
 	f->p[3].site = 0;
 	cr_expect_str_eq(verdict(f),
-			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by worker/4249 for 90.0 of "
-			 "it, itself in disk fsync 80.0 of 123.0 ms -> the root cause is disk "
-			 "fsync");
+			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by several in turn, "
+			 "worker/4249 for 90.0, the longest; those were in disk fsync 123.0 ms -> "
+			 "the root cause is disk fsync");
 	f->p[3].p.cls = f->r.root.cls = WAIT_QUEUED;
 	f->p[3].by_request = fx(f, "7f3a#9");
 	cr_expect_str_eq(verdict(f),
-			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by worker/4249 for 90.0 of "
-			 "it, itself busy with other requests 80.0 of 123.0 ms, longest with "
-			 "7f3a#9");
+			 "lock 141.0 of 211.4 ms (67%): cart_mutex held by several in turn, "
+			 "worker/4249 for 90.0, the longest; those were busy with other requests "
+			 "123.0 ms, longest with 7f3a#9");
 	only(f, WAIT_HOL)->by_request = fx(f, "7f3a#2");
 	f->r.dominant.culprit_ns = CC_MS(7);
 	cr_expect_str_eq(verdict(f),
