@@ -66,7 +66,8 @@ struct snap_text snap_net_text(const struct cc_piece *p)
 	if (wait_class_letter(p->cls) != 'N')
 		return ret;
 	if (p->retrans > 0) {
-		fmt_text(ret.s, sizeof(ret.s), ", %u packet%s sent again: lost on the way, or no room at the peer",
+		fmt_text(ret.s, sizeof(ret.s),
+			 ", %u packet%s sent again: lost on the way, or no room at the peer",
 			 p->retrans, p->retrans > 1 ? "s" : "");
 		return ret;
 	}

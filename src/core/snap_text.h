@@ -17,8 +17,9 @@ struct snap_text snap_task_text(const struct snapshot *s, const struct snap_task
 /* Who ended a piece's wait: "worker/4249", "softirq", "timer", "-". */
 struct snap_text snap_waker_text(const struct snapshot *s, const struct snap_piece *p);
 
-/* Of a wait on a TCP connection: ", 2 packets sent again: lost on the way, or no room at the peer", ", nothing sent
- * again, round trip 0.05 ms: the peer took that long"; "" when that is not known. */
+/* Of a wait on a TCP connection: ", 2 packets sent again: lost on the way, or no room at the peer",
+ * ", nothing sent again, round trip 0.05 ms: the peer took that long"; "" when that is not known.
+ */
 struct snap_text snap_net_text(const struct cc_piece *p);
 
 /* Take any number: "" beyond their tables. */
