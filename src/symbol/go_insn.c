@@ -154,6 +154,8 @@ struct go_op go_insn_x86(const uint8_t *code, size_t len)
 		return branch_op(h.len + 4, len, GO_INSN_CALL);
 	if (!h.two && !h.rex && h.opcode == 0x90 && (!h.prefix || h.prefix == 0x66))
 		op.probe = GO_INSN_NOP;
+	if (!h.two && h.opcode == 0x90 && h.rex & 1) /* xchg %r8,%rax */
+		return (struct go_op){ 0 };
 	row = h.two ? &two_bytes[h.opcode] : &one_byte[h.opcode];
 	if (row->form == FORM_NONE)
 		return (struct go_op){ 0 };
