@@ -217,43 +217,58 @@ static __noinline int go_look_probed(struct task_state *st, const struct cc_bpf_
 	return 0;
 }
 
-/* Looks which goroutine @cur, the current task, runs. */
-static __always_inline void go_look(struct task_struct *cur, struct task_state *st, __u64 now)
+/* Without probes: nothing is known but who runs now. */
+static __noinline int go_look_bare(struct task_state *st, const struct cc_bpf_go *go, __u64 g,
+				   __u64 goid, __u64 now)
 {
-	struct cc_bpf_go *go;
-	__u64 g, goid;
+	struct task_struct *cur = bpf_get_current_task_btf();
 
-	if (!go_proc_cnt)
-		return;
-	go = go_proc(cur, st);
-	if (!go)
-		return;
-	g = go_tls(go, cur);
-	if (!g)
-		return;
-	goid = go_read(g, go->at.g_goid);
-	if (go->good < CC_BPF_GO_CHECKS)
-		go_check(go, cur, g, goid);
-	if (!go_trusted(go))
-		return;
-	if (goid && goid == (go->probed ? st->go_run : st->goid)) {
-		st->go_last = now;
-		return;
-	}
-	if (go->probed) {
-		go_look_probed(st, go, g, goid, now);
-		return;
-	}
+	if (!st || !go)
+		return 0;
 	if (!goid) { /* the scheduler's stack: for a goroutine (cgo, a larger stack), or for none */
 		g = go_read(go_read(g, go->at.g_m), go->at.m_curg);
 		goid = go_read(g, go->at.g_goid);
-		st->go_none = !goid;
-		if (goid == st->goid)
-			return;
 	}
+	st->go_none = !goid;
+	if (goid == st->goid)
+		return 0;
 	if (goid)
 		go_know(go, g, goid, cur->tgid, cur->pid, now);
 	go_on_send(cur, st, goid, now);
+	return 0;
+}
+
+/* What is known of the process of @cur, if that may be told; *g, *goid: of the thread. */
+static __always_inline struct cc_bpf_go *go_look_at(struct task_struct *cur, struct task_state *st,
+						    __u64 *g, __u64 *goid)
+{
+	struct cc_bpf_go *go = go_proc_cnt ? go_proc(cur, st) : NULL;
+
+	if (!go)
+		return NULL;
+	*g = go_tls(go, cur);
+	if (!*g)
+		return NULL;
+	*goid = go_read(*g, go->at.g_goid);
+	if (go->good < CC_BPF_GO_CHECKS)
+		go_check(go, cur, *g, *goid);
+	return go_trusted(go) ? go : NULL;
+}
+
+/* Looks which goroutine @cur, the current task, runs. */
+static __always_inline void go_look(struct task_struct *cur, struct task_state *st, __u64 now)
+{
+	__u64 g = 0, goid = 0;
+	struct cc_bpf_go *go = go_look_at(cur, st, &g, &goid);
+
+	if (!go)
+		st->go_none = 0; /* not that we know */
+	else if (!go->probed)
+		go_look_bare(st, go, g, goid, now);
+	else if (goid && goid == st->go_run)
+		st->go_last = now;
+	else
+		go_look_probed(st, go, g, goid, now);
 }
 
 /* The same for work on a socket: who it is for is only known while it is done. */

@@ -66,7 +66,6 @@ static __always_inline void task_out(struct task_struct *p, struct cpu_state *c,
 
 	if (!st)
 		return;
-	st->go_none = 0;
 	go_look(p, st, now);
 	if (task_off(st)) { /* so it was switched in meanwhile */
 		fold_unseen(st, st->out, now);

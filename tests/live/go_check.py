@@ -66,6 +66,8 @@ def durations(what, cls, every=True):
         if len(seen) == len(rows):
             for r, row in zip(seen, rows):
                 check(r["in"] - r["out"] <= row[0], f"{what}: {g}: {r['in'] - r['out']} ns seen of {row[0]}")
+            whole = sum(r["in"] - r["out"] > row[0] / 2 for r, row in zip(seen, rows))
+            check(whole >= 0.85 * len(rows), f"{what}: {g}: {whole} of {len(rows)} are seen for at least half of their time")
         said = sum(r[0] for r in rows)
         told = sum(r["in"] - r["out"] for r in seen)
         check(0.7 * said <= told <= said, f"{what}: {g} waited {said} ns in all, {told} seen")
