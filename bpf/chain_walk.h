@@ -25,14 +25,24 @@ struct chain_stack { /* the bytes that were taken of it */
 
 enum chain_step { CHAIN_ON, CHAIN_FULL, CHAIN_PART, CHAIN_FAIL };
 
+/* A frame may be larger than what is taken of a stack: its few words are read where they are. */
+#define CHAIN_REACH (1u << 20)
+
 static __always_inline bool chain_read(const struct chain_stack *s, __u64 addr, __u64 *ret)
 {
 	__u64 at = addr - s->sp;
 
-	if (addr < s->sp || at > CC_SNAP_MAX - sizeof(*ret) || at + sizeof(*ret) > s->len)
+	if (addr < s->sp || at > CHAIN_REACH)
 		return false;
-		/* a hostile stack pointer may be odd: map values are read at any address, as plain
-		 * words */
+	if (at > CC_SNAP_MAX - sizeof(*ret) || at + sizeof(*ret) > s->len) {
+#ifdef __bpf__
+		return !bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
+#else
+		return false;
+#endif
+	}
+	/* a hostile stack pointer may be odd: map values are read at any address, as plain
+	 * words */
 #ifdef __bpf__
 	*ret = *(const __u64 *)(s->bytes + at);
 #else

@@ -137,7 +137,9 @@ static int user_stack(struct resolver *r, const struct cc_rec_snap *s, uint64_t 
 	count_end(&r->health, o.end);
 	if (m == &proc->now.maps)
 		teach_rules(&r->teach, proc, &o, s->miss);
-	if (s->chain)
+	if (m == &proc->now.maps && o.end == UNWIND_CUT)
+		teach_beyond(&r->teach, proc, r->unwinder, s->miss);
+	if (s->chain && o.end != UNWIND_CUT) /* else it sees further */
 		verify(r, s, &o, flags);
 	return tell_user_stack(r, proc, m, flags, o.ip, o.cnt, ret_key);
 }

@@ -91,6 +91,17 @@ void teach_rules(struct teach *t, const struct proc *proc, const struct unwind_o
 	}
 }
 
+void teach_beyond(struct teach *t, struct proc *proc, struct unwinder *u, uint64_t miss)
+{
+	const struct cc_rule_key k = { .layout = proc->now.layout.id, .ip = miss };
+	struct cc_rule rule;
+
+	if (!t->on || !miss || proc->given.id != k.layout || !u->ops->rule)
+		return;
+	if (u->ops->rule(u, &proc->now.maps, miss & ~CC_RULE_EXACT, miss & CC_RULE_EXACT, &rule))
+		t->cache.rule(t->cache.ctx, &k, &rule);
+}
+
 static struct chain_slot *set_of(const struct teach *t, uint64_t key)
 {
 	return &t->chains[mix64(key) % SETS * WAYS];

@@ -31,6 +31,11 @@ struct maps *teach_maps(struct teach *t, struct proc *proc, uint64_t layout);
 void teach_rules(struct teach *t, const struct proc *proc, const struct unwind_out *o,
 		 uint64_t miss);
 
+/* The rule of a frame that @u could not get to, because it lies beyond the bytes that were taken,
+ * and the kernel could: @miss. One frame more each time, and then it unwinds the whole of such
+ * stacks. */
+void teach_beyond(struct teach *t, struct proc *proc, struct unwinder *u, uint64_t miss);
+
 /* The kernel has told the frames of @key, which are STACK @stack. */
 void teach_chain(struct teach *t, uint64_t key, uint64_t stack);
 

@@ -205,39 +205,77 @@ static const struct cfi_row *row_of_clone(struct elf_file *f, const struct mappi
 	return elf_file_cfi_row(f, vaddr - sizeof(syscall) - 1);
 }
 
+/* How a frame is left, by what its file tells. */
+struct how {
+	struct elf_file *f;
+	uint64_t vaddr;
+	bool is_go;
+	uint32_t go_size;
+	uint8_t go_flags;
+	const struct cfi_row *row; /* NULL: by its frame pointer, if it has one */
+};
+
+static void look_up(struct rows *u, struct maps *m, struct mapping *p, uint64_t at, struct how *ret)
+{
+	struct elf_file *f = maps_file(m, p, u->files);
+	struct go_tab *go;
+
+	*ret = (struct how){ .f = f };
+	if (!f || f->machine != EM_X86_64 || !f->is64 || maps_vaddr(p, f, at, &ret->vaddr))
+		return;
+	ret->is_go = !elf_file_go(f, false, &go) &&
+		     go_tab_frame(go, ret->vaddr, &ret->go_size, &ret->go_flags);
+	if (!ret->is_go)
+		ret->row = elf_file_cfi_row(f, ret->vaddr);
+}
+
+static void rule_of(const struct how *h, uint64_t ip, struct cc_rule *ret)
+{
+	if (h->is_go)
+		cfi_rule_of_go(h->go_size, h->go_flags, ret);
+	else if (!h->row || h->row->bad)
+		cfi_rule_of_fp(ret);
+	else
+		cfi_rule_of(h->f->cfi, h->row, ip, ret);
+}
+
 static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct unwind_out *out)
 {
-	struct elf_file *f = maps_file(s->maps, p, s->u->files);
 	struct cc_rule *rule = s->in->learn ? &out->rules[out->cnt - 1] : NULL;
-	const struct cfi_row *row = NULL;
-	struct go_tab *go;
-	uint64_t vaddr;
-	uint32_t size;
-	uint8_t flags;
+	struct how h;
 
-	if (f && f->machine == EM_X86_64 && f->is64 && !maps_vaddr(p, f, ip, &vaddr)) {
-		if (!elf_file_go(f, false, &go) && go_tab_frame(go, vaddr, &size, &flags)) {
-			if (rule)
-				cfi_rule_of_go(size, flags, rule);
-			return by_go_frame(s, size, flags, out);
-		}
-		row = elf_file_cfi_row(f, vaddr);
-		if (row && row->bad && out->cnt == 1) {
-			row = row_of_clone(f, p, ip, vaddr);
-			if (row && !s->regs[0]) /* rax: what clone gives the new thread */
-				return end(out, UNWIND_START);
-			if (row && !row->bad)
-				rule = NULL; /* true for the thread that called only */
-		}
-	}
-	if (!row || row->bad) {
-		if (rule)
-			cfi_rule_of_fp(rule);
-		return by_frame_pointer(s, out);
+	look_up(s->u, s->maps, p, ip, &h);
+	if (h.row && h.row->bad && out->cnt == 1) {
+		h.row = row_of_clone(h.f, p, ip, h.vaddr);
+		if (h.row && !s->regs[0]) /* rax: what clone gives the new thread */
+			return end(out, UNWIND_START);
+		if (h.row && !h.row->bad)
+			rule = NULL; /* true for the thread that called only */
 	}
 	if (rule)
-		cfi_rule_of(f->cfi, row, s->regs[CFI_RA], rule);
-	return apply_row(s, f->cfi, row, out);
+		rule_of(&h, s->regs[CFI_RA], rule);
+	if (h.is_go)
+		return by_go_frame(s, h.go_size, h.go_flags, out);
+	if (!h.row || h.row->bad)
+		return by_frame_pointer(s, out);
+	return apply_row(s, h.f->cfi, h.row, out);
+}
+
+static bool rows_rule(struct unwinder *u, struct maps *m, uint64_t ip, bool exact,
+		      struct cc_rule *ret)
+{
+	uint64_t at = exact ? ip : ip - 1;
+	struct mapping *p = maps_find(m, at);
+	struct how h;
+
+	*ret = (struct cc_rule){ .what = 0 };
+	if (!p || !p->exec)
+		return false;
+	look_up((struct rows *)u, m, p, at, &h);
+	rule_of(&h, ip, ret);
+	if (h.row && !h.row->bad && h.row->signal)
+		ret->what |= CC_RULE_SIGNAL;
+	return ret->what & CC_RULE_KNOWN;
 }
 
 static void rows_unwind(struct unwinder *u, struct maps *m, const struct unwind_in *in,
@@ -285,6 +323,7 @@ int unwind_rows_new(struct file_cache *c, struct unwinder **ret)
 	static const struct unwinder_ops ops = {
 		.name = "rows",
 		.unwind = rows_unwind,
+		.rule = rows_rule,
 		.free = rows_free,
 	};
 	struct rows *u = calloc(1, sizeof(*u));

@@ -46,6 +46,10 @@ struct unwinder_ops {
 	/* Always gives what it has: 0 frames only if the ip itself lies nowhere. */
 	void (*unwind)(struct unwinder *u, struct maps *m, const struct unwind_in *in,
 		       struct unwind_out *out);
+	/* How a frame at @ip is left (@exact: it stands there, else it is a return address), as in
+	 * unwind_out.rules. False: a rule cannot say it. NULL: it does not know of rules. */
+	bool (*rule)(struct unwinder *u, struct maps *m, uint64_t ip, bool exact,
+		     struct cc_rule *ret);
 	void (*free)(struct unwinder *u);
 };
 struct unwinder {

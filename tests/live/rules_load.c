@@ -6,7 +6,9 @@
  * - two children, made before, keep one each, at the same place too;
  * - a third one runs code that it wrote itself, with frame pointers;
  * - a fourth one becomes this program again and again.
- * Every wait is in one of swap_a() (poll), swap_b() (nanosleep), jit_wait(), exec_wait(). */
+ * - a fifth one waits in frames larger than what is taken of a stack.
+ * Every wait is in one of swap_a() (poll), swap_b() (nanosleep), jit_wait(), exec_wait(),
+ * deep_wait(). */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -71,6 +73,19 @@ __attribute__((noinline)) static void exec_wait(void)
 	KEEP;
 }
 
+__attribute__((noinline)) static void deep_wait(int depth)
+{
+	volatile char room[20000];
+
+	room[0] = (char)depth;
+	if (depth)
+		deep_wait(depth - 1);
+	else
+		usleep(1200);
+	KEEP;
+	room[1] = room[0];
+}
+
 static pid_t child(void)
 {
 	pid_t pid = fork();
@@ -105,6 +120,11 @@ int main(int argc, char **argv)
 	}
 	if (!child()) {
 		run_own_code(until);
+		return 0;
+	}
+	if (!child()) {
+		while (now() < until)
+			deep_wait(3);
 		return 0;
 	}
 	if (!child()) {

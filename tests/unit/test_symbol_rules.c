@@ -265,6 +265,36 @@ Test(symbol_rules, a_layout_is_given_again_after_a_change)
 	test_done(&t);
 }
 
+/* The bytes that were taken end before the stack does; the kernel went on, and met a frame it has
+ * no rule for. */
+Test(symbol_rules, rules_of_frames_beyond_the_bytes)
+{
+	struct cc_rule_key key;
+	struct cc_rule rule;
+	struct test t;
+	unsigned int cnt;
+
+	test_init(&t);
+	feed(&t, t.snap);
+	cr_assert_gt(t.kernel.rule_cnt, 3);
+	cnt = t.kernel.rule_cnt;
+	key = t.kernel.keys[cnt - 2];
+	rule = t.kernel.rules[cnt - 2];
+	t.snap->byte_cnt = 8;
+	t.snap->h.size = (uint16_t)(sizeof(*t.snap) + t.snap->byte_cnt);
+	t.snap->layout = t.kernel.layout.id;
+	t.snap->miss = key.ip;
+	feed(&t, t.snap);
+	cr_assert_eq(t.kernel.rule_cnt, cnt + 1);
+	cr_expect_eq(t.kernel.keys[cnt].ip, key.ip);
+	cr_expect_eq(t.kernel.keys[cnt].layout, key.layout);
+	cr_expect_arr_eq(&t.kernel.rules[cnt], &rule, sizeof(rule));
+	t.snap->miss = 0x1000; /* no code there */
+	feed(&t, t.snap);
+	cr_expect_eq(t.kernel.rule_cnt, cnt + 1);
+	test_done(&t);
+}
+
 static struct cc_rec_chain *chain_of(const struct test *t, const struct cc_rec_stack *s)
 {
 	struct cc_rec_chain *c = calloc(1, sizeof(*c) + 8 * (CC_STACK_MAX + CC_SNAP_KFRAMES));
