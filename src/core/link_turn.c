@@ -13,6 +13,7 @@
 
 #define HABIT_MAX 4096u  /* calls: then earlier ones count half */
 #define HABITS_MAX 1024u /* processes */
+#define ONCE_MAX 2       /* calls of another turn are no habit */
 #define ELSEWHERE_MAX 20 /* 1 call in so many may be of another turn before no vote is trusted */
 
 #define LOOK_BACK 256u /* touches of the thread before the request that are looked at */
@@ -195,14 +196,16 @@ int link_turn(struct engine *e, struct req *r)
 	const struct task *t = loop_of(e, r);
 	const struct link_habit *h;
 	struct turns x = { 0 };
+	bool bad;
 
 	if (!t || (!touched_other(t, r) && !had_other(e, t, r)))
 		return 0;
 	h = habit_of(e, r->pub.rec.tgid);
 	if (!h)
 		return -ENOMEM;
+	bad = h->elsewhere > ONCE_MAX && h->elsewhere * ELSEWHERE_MAX > h->calls;
 	for (uint32_t i = 0; i < r->ups.cnt; i++)
-		if (!in_turn(e, t, r, &x, &r->ups.p[i]) || h->elsewhere * ELSEWHERE_MAX > h->calls)
+		if (!in_turn(e, t, r, &x, &r->ups.p[i]) || bad)
 			disagree(r, r->ups.p[i].cookie);
 	e->idle.valid = false; /* what a thread last worked on may be another request now */
 	return 0;
