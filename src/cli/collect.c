@@ -31,10 +31,13 @@ struct collect {
 
 #define FED_MAX (1u << 20) /* records that are remembered in how long they took */
 
-#define SEEK_RECORDS 300000u /* that a seek feeds before the place that is wanted */
+/* A seek feeds as many records before the place as can be fed in this time, so that its end is in
+ * sight in a recording of any kind: some records cost ten times as much as others. */
+#define SEEK_NS CC_MS(400)
+#define SEEK_LEAST 50000u
+#define SEEK_MOST 300000u
 
-/* When that takes longer than a user waits gladly, a first look comes before it, from as many as
- * can be fed in that time: some records cost ten times as much as others. */
+/* When that takes longer than a user waits gladly, a first look comes before it, from a few. */
 #define GLANCE_OVER CC_MS(50)
 #define GLANCE_NS CC_MS(10)
 #define GLANCE_LEAST 2000u
@@ -206,19 +209,27 @@ int collect_again(struct collect *c, const struct collect_opts *o)
 	return engine_start(c);
 }
 
+/* How many can be fed in @ns, going by those of late. */
+static uint64_t fed_in(const struct collect *c, cc_ns ns, uint64_t least, uint64_t most)
+{
+	double per_ns = c->fed_ns ? (double)c->fed / (double)c->fed_ns : 0;
+	return (uint64_t)CC_MAX(CC_MIN(per_ns * (double)ns, (double)most), (double)least);
+}
+
+static uint64_t seek_records(const struct collect *c)
+{
+	return fed_in(c, SEEK_NS, SEEK_LEAST, SEEK_MOST);
+}
+
 int collect_glance(struct collect *c, cc_ns to, bool onward)
 {
-	uint64_t ahead = trace_source_ahead(c->o.source, to, SEEK_RECORDS, onward);
-	double per_ns = c->fed_ns ? (double)c->fed / (double)c->fed_ns : 0;
+	uint64_t ahead = trace_source_ahead(c->o.source, to, seek_records(c), onward);
 	c->glancing = false;
-	/* and half a refresh more, which ends with a TICK */
-	if (!per_ns || (double)ahead < per_ns * (double)GLANCE_OVER)
+	if (ahead < fed_in(c, GLANCE_OVER, 1, UINT32_MAX))
 		return 0;
 	int err = c->glance ? 0 : glance_new(c->o.source, &c->o.engine, &c->glance);
 	if (!err)
-		err = glance_go(c->glance, to,
-				(uint64_t)CC_MAX(CC_MIN(per_ns * (double)GLANCE_NS, GLANCE_MOST),
-						 GLANCE_LEAST),
+		err = glance_go(c->glance, to, fed_in(c, GLANCE_NS, GLANCE_LEAST, GLANCE_MOST),
 				c->engine ? engine_stats(c->engine)->realtime_off_ns : 0);
 	c->glancing = !err;
 	return err == -EOPNOTSUPP ? 0 : err ? err : 1;
@@ -233,7 +244,7 @@ void collect_glance_over(struct collect *c)
 
 int collect_seek(struct collect *c, cc_ns to, bool onward)
 {
-	int n = trace_source_seek(c->o.source, to, SEEK_RECORDS, onward);
+	int n = trace_source_seek(c->o.source, to, seek_records(c), onward);
 	if (n)
 		return n < 0 ? n : 0;
 	engine_free(take_ptr(c->engine));

@@ -8,7 +8,7 @@
 
 /* Records come a few drains late. What comes later than this is missing from the first look. */
 #define LATE CC_MS(50)
-#define PATHS 48 /* two screens of rows */
+#define PATHS 24 /* a screen of rows */
 
 struct glance {
 	struct cc_source *src;
