@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "go_task.h"
 #include "snap_build.h"
 
 #include <errno.h>
@@ -87,6 +88,8 @@ int snap_threads(struct snap_build *b)
 			break;
 		struct snap_thread *row = &rows.p[rows.cnt++];
 
+		b->s->thread_all += !tid_is_go(t.tid);
+		b->s->goroutine_all += tid_is_go(t.tid) && !t.dead;
 		*row = (struct snap_thread){ .task = labels_task(&b->labels, t.tid, t.tgid, b->hi),
 					     .id = t.tid,
 					     .flags = t.flags,

@@ -243,6 +243,8 @@ struct snapshot {
 	const struct snap_line *lines;
 	const struct snap_state *states;
 	uint32_t wait_cnt, blame_cnt, slow_cnt, thread_cnt, port_cnt, loss_cnt, outside_cnt;
+	/* of threads: all of the window, also those that no row is for; of goroutines: alive */
+	uint32_t thread_all, goroutine_all;
 	const struct snap_wait *waits;
 	const struct snap_blame *blame;
 	uint32_t edge_cnt, wait_group_cnt, wait_member_cnt;

@@ -215,7 +215,7 @@ void draw_empty(const struct ui *ui, struct canvas *c, int y)
 	cc_ns seen = s->last_ns > s->first_ns ? s->last_ns - s->first_ns : 0;
 	snprintf(buf, sizeof(buf),
 		 "No finished request yet.  %s, %s sched events from %u threads, %u request ends.",
-		 text_dur(seen).s, text_count(s->stats.episodes).s, s->thread_cnt, s->total_cnt);
+		 text_dur(seen).s, text_count(s->stats.episodes).s, s->thread_all, s->total_cnt);
 	int n = canvas_wrap(c, 2, y + 1, c->w - 3, 3, ROLE_FG, buf);
 	if (ui->opts.live && s->target.tgid)
 		snprintf(buf, sizeof(buf),

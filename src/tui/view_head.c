@@ -116,7 +116,9 @@ static void draw_title(const struct ui *ui, struct canvas *c)
 	if (s && s->followed_cnt)
 		pen_printf(&p, ROLE_INACTIVE, " +%u followed", s->followed_cnt);
 	if (s && c->w >= 100)
-		pen_printf(&p, ROLE_INACTIVE, "  %u thr", s->thread_cnt);
+		pen_printf(&p, ROLE_INACTIVE, "  %u thr", s->thread_all);
+	if (s && c->w >= 100 && s->goroutine_all)
+		pen_printf(&p, ROLE_INACTIVE, " %u gor", s->goroutine_all);
 	pen_put(&p, ROLE_FG, c->w >= 100 ? "   " : "  ");
 	draw_badge(ui, &p);
 	if (s && c->w >= 100)

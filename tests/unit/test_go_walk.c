@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "go_trace.h"
+#include "snapshot.h"
 
 TestSuite(go_walk, .timeout = 20);
 
@@ -300,5 +301,26 @@ Test(go_walk, hostile_thread_numbers_are_no_goroutines)
 	go_got(&t, 1, T0, 0);
 	r.h.size = sizeof(r);
 	cr_assert_eq(engine_feed(trace_engine(&t), &r.h, sizeof(r)), -EINVAL);
+	trace_done(&t);
+}
+
+/* The title says how many threads there are, and how many goroutines live: not of both together,
+ * nor the dead. */
+Test(go_walk, threads_and_goroutines_are_counted_apart)
+{
+	struct trace t = go_trace(60);
+	struct cc_query q = { 0 };
+	struct snapshot *s;
+
+	go_got(&t, 1, T0, 0);
+	go_got(&t, 2, T1, 0);
+	for (int g = 3; g < 33; g++)
+		go_born(&t, g, 1, g, g, T2);
+	for (int g = 3; g < 23; g++)
+		go_dead(&t, g, 50);
+	cr_assert_eq(snapshot_build(trace_engine(&t), &q, &s), 0);
+	cr_expect_eq(s->thread_all, 4, "%u threads", s->thread_all);
+	cr_expect_eq(s->goroutine_all, 12, "%u goroutines", s->goroutine_all);
+	snapshot_free(s);
 	trace_done(&t);
 }

@@ -118,6 +118,7 @@ Test(snapshot, waits_slow_threads_and_verdict)
 				  "on cart_mutex, held by worker/4249 in disk fsync"),
 			   "%s", STR(s->verdict));
 	cr_assert_eq(s->thread_cnt, 2);
+	cr_expect(s->thread_all == 2 && s->goroutine_all == 0);
 	cr_expect_eq(s->threads[0].task.tid, SHOP_NGINX);
 	cr_expect_eq(s->threads[0].requests, 20);
 	cc_ns busy = 0;

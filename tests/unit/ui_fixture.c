@@ -372,6 +372,7 @@ static void add_threads(struct build *b)
 	struct snap_outside outside = { task(b, 911, "backup"), CC_MS(750), 12, 3 };
 	b->s->outside = keep(&outside, sizeof(outside), b->s->outside_cnt = 1);
 	b->s->threads = keep(out, sizeof(out[0]), b->s->thread_cnt = ARRAY_SIZE(out));
+	b->s->thread_all = b->s->thread_cnt;
 }
 
 static void add_totals(struct build *b)
