@@ -75,7 +75,7 @@ eval: all
 accuracy: all $(O)/tests/accuracy/ours
 	$(Q)scripts/deps accuracy
 	$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/accuracy $(ROWS)
-calibration: all $(O)/tests/live/shapes $(O)/tests/live/lockstorm
+calibration: all $(O)/tests/live/shapes $(O)/tests/live/lockstorm $(O)/tests/live/locks
 	$(Q)scripts/deps accuracy
 	$(if $(WRITE),$(Q)BUILD=$(O) CRITICAST=$(abspath $(O)/criticast) tests/accuracy/calibration --write)
 	$(if $(WRITE),$(Q)$(MAKE) --no-print-directory all)

@@ -113,8 +113,8 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(LATE_NONE, 0, "was read before tracing began: no thread seems to have it")              \
 	X(LATE_SHARED, 0, "was read before tracing began: several processes have its connection") \
 	X(READER, 75, "lies unread: this thread reads requests there, by all that is known")      \
-	X(LET_GO_LAST, 75, "who let the lock go last: others may have had it with it or before")  \
-	X(APART, 50,                                                                              \
+	X(LET_GO_LAST, 89, "who let the lock go last: others may have had it with it or before")  \
+	X(APART, 89,                                                                              \
 	  "a lock of several processes, not all at this address: a holder may be missing")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };

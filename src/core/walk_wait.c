@@ -263,10 +263,12 @@ struct lock_part { /* [from, to): @holder's; 0: not known */
 	bool handoff; /* the holder was woken at its start, to take the lock */
 };
 
-/* From when on @holder had the lock for sure, in [from, to): where it waited for a word of its own
- * meanwhile that no owner is known of, that may have been its turn for this very lock. */
+/* From when on @holder had the lock for sure, in [from, to): where it waited meanwhile for a word
+ * of its own that no owner is known of, that may have been its turn for this very lock; where locks
+ * are
+ * @apart, any of several processes may. */
 static cc_ns had_since(const struct walk *w, const struct wait *x, const struct task *holder,
-		       const struct lock_part *part)
+		       const struct lock_part *part, bool apart)
 {
 	for (uint32_t i = vec_lower_bound(&holder->eps, out, part->to); i-- > 0;) {
 		const struct episode *ep = &holder->eps.p[i];
@@ -276,7 +278,7 @@ static cc_ns had_since(const struct walk *w, const struct wait *x, const struct 
 			break;
 		if (s && s->told && ep_blocked(ep) && ep->key != x->tp->ep->key &&
 		    classify_is_futex(&w->e->cls, ep) && classify_futex(s) == WAIT_LOCK &&
-		    !(s->flags & CC_EX_OWNER && s->owner))
+		    (apart ? classify_futex_is_across(s) : !(s->flags & CC_EX_OWNER && s->owner)))
 			return CC_MIN(ep_blocked_end(ep), part->to);
 	}
 	return part->from;
@@ -288,6 +290,7 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	const struct side *s = ep_side(&w->e->tasks, x->tp->ep);
 	uint32_t owner = s && s->flags & CC_EX_OWNER ? s->owner : 0;
 	struct cc_piece p = x->piece;
+	bool apart = wakes_are_apart(w->e, wakes_lock_of(w->e, t, x->tp->ep));
 	struct task *holder;
 	cc_ns since;
 
@@ -314,7 +317,7 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	}
 	if (x->kind.shared)
 		p.evidence |= CC_EV_BIT(LET_GO_LAST);
-	if (wakes_are_apart(w->e, wakes_lock_of(w->e, t, x->tp->ep)))
+	if (apart)
 		p.evidence |= CC_EV_BIT(APART);
 	if (tasks_gap_within(&w->e->tasks, t->tgid, part->from, part->to))
 		p.evidence |= CC_EV_BIT(WAKE_MISSED); /* and with it another holder */
@@ -327,7 +330,9 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 		walk_emit(w, &p);
 		return;
 	}
-	since = p.evidence & CC_EV_BIT(HOLDER_OWNER) ? p.start : had_since(w, x, holder, part);
+	since = p.start;
+	if (apart || !(p.evidence & CC_EV_BIT(HOLDER_OWNER)))
+		since = had_since(w, x, holder, part, apart);
 	if (since > p.start) {
 		struct cc_piece before = p;
 

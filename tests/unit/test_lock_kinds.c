@@ -113,7 +113,7 @@ Test(lock_kinds, at_another_address_in_another_process_nobody_is_sure)
 	struct cc_piece p = trace_walk_piece(&t, T0, 5, 9, WAIT_LOCK);
 
 	cr_assert(p.evidence & CC_EV_BIT(APART));
-	cr_assert_lt(p.confidence, 60);
+	cr_assert_lt(p.confidence, 90);
 	trace_done(&t);
 }
 
