@@ -3,7 +3,7 @@
 """locks_check.py ANALYSIS.json LOG: who criticast says had the lock, and who it says ended a wait for it,
 against the log of `locks`, by how sure it says it is. Every ns that a thread waited for the lock is, for the
 holder: right (that thread had it, alone or with others), wrong (others had it), free (nobody had) or unnamed;
-for the waker: right (it let go within the wait) or wrong. What explains a wait, thread by thread, must at
+for the waker: right (it let go, or got it, within the wait) or wrong. What explains a wait, thread by thread, must at
 its deepest lead to one who had the lock then, or to a wait, a run queue or a hand-over that is no claim."""
 import bisect
 import collections
@@ -84,8 +84,10 @@ def judged(analysis, takes):
             elif p["class"] in ("lock", "klock", "flock"):
                 yield p, "holder", dict(unnamed=hi - lo)
             if p["waker"] and p["waker"]["kind"] == "task":
-                gave = any(t == p["waker"]["tid"] and wait[0] - MARGIN <= y <= wait[1] + MARGIN
-                           for t, x, y in truth.whole(wait[0] - MARGIN, wait[1] + MARGIN))
+                # of a file's lock also who gets it wakes those that wait behind it
+                a, b = wait[0] - MARGIN, wait[1] + MARGIN
+                gave = any(t == p["waker"]["tid"] and (a <= x <= b or a <= y <= b)
+                           for t, x, y in truth.whole(a, b))
                 yield p, "waker", {"right" if gave else "wrong": hi - lo}
             yield p, "class", {p["class"]: hi - lo}
             # the deepest: whose running or sleeping is said to be what it waited for
