@@ -13,6 +13,7 @@ struct wait { /* [a, b) of a wait of task @ti */
 	struct wait_kind kind;
 	struct cc_piece piece; /* what all its pieces have */
 	uint16_t depth;
+	bool apart; /* a lock of which wakes_are_apart() */
 };
 
 bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle)
@@ -264,11 +265,10 @@ struct lock_part { /* [from, to): @holder's; 0: not known */
 };
 
 /* From when on @holder had the lock for sure, in [from, to): where it waited meanwhile for a word
- * of its own that no owner is known of, that may have been its turn for this very lock; where locks
- * are
- * @apart, any of several processes may. */
+ * of its own that no owner is known of, that may have been its turn for this very lock; where it is
+ * x->apart, any wait for a word of several processes may. */
 static cc_ns had_since(const struct walk *w, const struct wait *x, const struct task *holder,
-		       const struct lock_part *part, bool apart)
+		       const struct lock_part *part)
 {
 	for (uint32_t i = vec_lower_bound(&holder->eps, out, part->to); i-- > 0;) {
 		const struct episode *ep = &holder->eps.p[i];
@@ -278,7 +278,8 @@ static cc_ns had_since(const struct walk *w, const struct wait *x, const struct 
 			break;
 		if (s && s->told && ep_blocked(ep) && ep->key != x->tp->ep->key &&
 		    classify_is_futex(&w->e->cls, ep) && classify_futex(s) == WAIT_LOCK &&
-		    (apart ? classify_futex_is_across(s) : !(s->flags & CC_EX_OWNER && s->owner)))
+		    (x->apart ? classify_futex_is_across(s)
+			      : !(s->flags & CC_EX_OWNER && s->owner)))
 			return CC_MIN(ep_blocked_end(ep), part->to);
 	}
 	return part->from;
@@ -290,7 +291,6 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	const struct side *s = ep_side(&w->e->tasks, x->tp->ep);
 	uint32_t owner = s && s->flags & CC_EX_OWNER ? s->owner : 0;
 	struct cc_piece p = x->piece;
-	bool apart = wakes_are_apart(w->e, wakes_lock_of(w->e, t, x->tp->ep));
 	struct task *holder;
 	cc_ns since;
 
@@ -317,7 +317,7 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	}
 	if (x->kind.shared)
 		p.evidence |= CC_EV_BIT(LET_GO_LAST);
-	if (apart)
+	if (x->apart)
 		p.evidence |= CC_EV_BIT(APART);
 	if (tasks_gap_within(&w->e->tasks, t->tgid, part->from, part->to))
 		p.evidence |= CC_EV_BIT(WAKE_MISSED); /* and with it another holder */
@@ -330,9 +330,8 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 		walk_emit(w, &p);
 		return;
 	}
-	since = p.start;
-	if (apart || !(p.evidence & CC_EV_BIT(HOLDER_OWNER)))
-		since = had_since(w, x, holder, part, apart);
+	/* a word that tells its owner is one lock's, and a wait without EXTRA was short */
+	since = s && s->told && (x->apart || !owner) ? had_since(w, x, holder, part) : p.start;
 	if (since > p.start) {
 		struct cc_piece before = p;
 
@@ -369,6 +368,7 @@ static void walk_lock(struct walk *w, struct wait *x)
 	const struct lock_wake *v = NULL;
 	struct lock_part part = { .to = to };
 
+	x->apart = wakes_are_apart(w->e, res);
 	if (res)
 		v = resource_wakes(&w->e->res, res, out, to, &cnt);
 	if (ep_task_wake(last) && wakes_is_release(w->e, last))

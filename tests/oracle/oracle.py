@@ -638,7 +638,7 @@ class Oracle:
             conflict = first and w.owner and holder and w.owner != holder
             lo, hi = max(start, a), min(end, t)
             if lo < hi:
-                sure = first and w.owner == holder
+                sure = w.owner or not w.extra
                 since = start if sure else self.had_since(holder, w.key, start, end)
                 woken_at = start if holder in woken else None
                 for x, y, named in ((lo, min(hi, since), False), (max(lo, since), hi, True)):
