@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 #define THREADS_MAX 32
 #define PROCESSES_MAX 4
 #define TAKES_MAX 30000
@@ -66,22 +68,6 @@ struct lock {
 };
 
 static const char *lock_file;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec t = { .tv_nsec = (long)ns };
-
-	while (nanosleep(&t, &t) < 0 && errno == EINTR)
-		;
-}
 
 static long futex(atomic_uint *p, int op, unsigned int val)
 {

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 #define THREADS_MAX 64
 #define TAKES_MAX 200000
 
@@ -31,20 +33,6 @@ struct worker {
 	pthread_mutex_t *mutex;
 	bool spin;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec t = { .tv_nsec = (long)ns };
-	while (nanosleep(&t, &t) < 0 && errno == EINTR)
-		;
-}
 
 static void hold(struct worker *w)
 {

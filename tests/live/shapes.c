@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "shapes.h"
 
 #define CLIENTS 8
@@ -70,13 +71,6 @@ static struct {
 	int event;                              /* of LOOP_ONLY */
 	volatile bool stop;
 } s;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void nap(uint32_t us) { nanosleep(&(struct timespec){ .tv_nsec = us * 1000l }, NULL); }
 
