@@ -12,6 +12,7 @@
 #define ENTRY_MAX 4096       /* bytes of a CIE or FDE that are read */
 
 struct cfi {
+	const struct cfi_arch *arch;
 	struct cfi_row *rows;
 	uint32_t *index; /* open addressing by vaddr: row number + 1; 0: empty */
 	size_t cnt, cap; /* rows; the index has twice as many slots */
@@ -19,10 +20,13 @@ struct cfi {
 	size_t pool_len, pool_cap;
 };
 
-int cfi_new(struct cfi **ret)
+int cfi_new(const struct cfi_arch *arch, struct cfi **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->arch = arch;
+	return 0;
 }
 
 void cfi_free(struct cfi *c)
@@ -83,6 +87,10 @@ static bool keep_row(struct cfi *c, const struct run_state *s, struct cfi_row *r
 		    !keep_rule(c, reg, &s->regs[reg], &row->rules[row->cnt++]))
 			return false;
 	}
+	row->ra_signed = s->ra_signed;
+	if (c->arch->link && s->regs[CFI_RA].kind == CFI_SAME) /* it is the last rule */
+		row->rules[row->cnt++] =
+			(struct cfi_rule){ .reg = CFI_RA, .kind = CFI_REG, .from = CFI_RA };
 	return true;
 }
 
@@ -117,10 +125,10 @@ static bool make_row(struct cfi *c, const struct cfi_source *s, struct cfi_row *
 	if (!read_entry(s, debug, off, fde_buf, &fde_bytes) ||
 	    !fde_cie(debug, off, (uint32_t)take(&fde_bytes, 4), &cie_off) ||
 	    !read_entry(s, debug, cie_off, cie_buf, &cie_bytes) || !cie_parse(&cie_bytes, &cie) ||
-	    cie.ra_reg != CFI_RA || !fde_parse(&fde_bytes, &cie, &start, &len))
+	    cie.ra_reg != c->arch->ra || !fde_parse(&fde_bytes, &cie, &start, &len))
 		return false;
 	row->signal = cie.signal;
-	cfi_run_init(&run, &cie, fde->start, row->vaddr);
+	cfi_run_init(&run, c->arch, &cie, fde->start, row->vaddr);
 	if (!cfi_run(&run, cie.program))
 		return false;
 	run.initial = run.now;

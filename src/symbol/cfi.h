@@ -2,8 +2,10 @@
 /* cfi: how to find the caller's registers at an address of a file. The unwind program of .eh_frame
  * is run once per address; what it says is kept as a row, shared by all processes that map the
  * file. Not by libdw, whose interpreter trusts the register numbers in the file: the file is
- * hostile, so everything here is bounded. Numbers of DWARF registers are those of x86-64; another
- * machine needs other constants. Source: DWARF 5, section 6.4; x86-64 psABI 1.0, figure 3.36. */
+ * hostile, so everything here is bounded. Registers have the numbers they have on x86-64; those of
+ * arm64 that a callee keeps take the places of others (cfi_arch). arm64 is not run: its rows are,
+ * as readelf has them, but nothing unwinds by them yet. Source: DWARF 5, section 6.4; x86-64
+ * psABI 1.0, figure 3.36; DWARF for the Arm 64-bit Architecture, 2023Q3, sections 4.1, 4.4. */
 #ifndef CC_CFI_H
 #define CC_CFI_H
 
@@ -37,9 +39,10 @@ struct cfi_rule {
 
 struct cfi_row {
 	uint64_t vaddr;
-	bool bad;    /* there is no usable information */
-	bool signal; /* the caller did not call, it was interrupted */
-	uint8_t cnt; /* rules; a register without one has not changed */
+	bool bad;       /* there is no usable information */
+	bool signal;    /* the caller did not call, it was interrupted */
+	bool ra_signed; /* arm64: the return address has a signature in its upper bits */
+	uint8_t cnt;    /* rules; a register without one has not changed */
 	struct cfi_rule cfa, rules[CFI_REGS];
 };
 
@@ -53,10 +56,20 @@ struct cfi_source {
 	void *ctx;
 };
 
+#define CFI_DWARF_REGS 32
+
+struct cfi_arch {
+	uint16_t machine;             /* EM_* */
+	uint8_t ra;                   /* number in DWARF of the return address */
+	bool link;                    /* which is a register until it is saved */
+	int8_t place[CFI_DWARF_REGS]; /* by number in DWARF: here; -1: not followed */
+};
+const struct cfi_arch *cfi_arch(uint16_t machine); /* NULL: not known */
+
 struct cfi; /* rows of one file */
 
-CC_NODISCARD int cfi_new(struct cfi **ret); /* 0 or -ENOMEM */
-void cfi_free(struct cfi *c);               /* NULL is a no-op */
+CC_NODISCARD int cfi_new(const struct cfi_arch *arch, struct cfi **ret); /* 0 or -ENOMEM */
+void cfi_free(struct cfi *c);                                            /* NULL is a no-op */
 
 /* The row for @vaddr; it may be a bad one. NULL: no memory. Borrowed until the next call. */
 const struct cfi_row *cfi_row(struct cfi *c, const struct cfi_source *s, uint64_t vaddr);

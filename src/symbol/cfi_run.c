@@ -3,10 +3,18 @@
 
 #include <dwarf.h>
 
-void cfi_run_init(struct cfi_run *r, const struct cie *cie, uint64_t start, uint64_t stop)
+void cfi_run_init(struct cfi_run *r, const struct cfi_arch *arch, const struct cie *cie,
+		  uint64_t start, uint64_t stop)
 {
-	*r = (struct cfi_run){ .cie = cie, .loc = start, .stop = stop };
+	*r = (struct cfi_run){ .arch = arch, .cie = cie, .loc = start, .stop = stop };
 	r->now.regs[CFI_SP].kind = CFI_CFA_VALUE;
+}
+
+/* The place of register @reg of the file; CFI_REGS: it is not followed. */
+static uint64_t place_of(const struct cfi_run *r, uint64_t reg)
+{
+	return reg < CFI_DWARF_REGS && r->arch->place[reg] >= 0 ? (uint64_t)r->arch->place[reg]
+								: CFI_REGS;
 }
 
 /* Rules of registers that we do not follow (SSE, x87) are read and dropped. */
@@ -31,10 +39,14 @@ static void restore(struct cfi_run *r, uint64_t reg)
 		r->now.regs[reg] = r->initial.regs[reg];
 }
 
-static struct run_rule take_expr(struct bytes *b, enum cfi_kind kind)
+/* Expressions have numbers of registers too, which are known here for one machine only. */
+static struct run_rule take_expr(const struct cfi_run *r, struct bytes *b, enum cfi_kind kind)
 {
 	uint64_t len = take_uleb(b);
 	const uint8_t *p = take_block(b, len);
+
+	if (r->arch->link)
+		return (struct run_rule){ .kind = CFI_UNDEFINED };
 
 	return (struct run_rule){ .kind = (uint8_t)kind, .expr = { p, p ? p + len : NULL, !p } };
 }
@@ -86,20 +98,21 @@ static bool run_cfa_op(struct cfi_run *r, uint8_t op, struct bytes *b)
 
 	switch (op) {
 	case DW_CFA_def_cfa:
-		reg = take_uleb(b);
+		reg = place_of(r, take_uleb(b));
 		return set_cfa(r, reg, (int64_t)take_uleb(b));
 	case DW_CFA_def_cfa_sf:
-		reg = take_uleb(b);
+		reg = place_of(r, take_uleb(b));
 		return set_cfa(r, reg, (int64_t)((uint64_t)take_sleb(b) * (uint64_t)scale));
 	case DW_CFA_def_cfa_register:
-		return r->now.cfa.kind == CFI_REG && set_cfa(r, take_uleb(b), r->now.cfa.off);
+		return r->now.cfa.kind == CFI_REG &&
+		       set_cfa(r, place_of(r, take_uleb(b)), r->now.cfa.off);
 	case DW_CFA_def_cfa_offset:
 		return set_cfa_offset(r, (int64_t)take_uleb(b));
 	case DW_CFA_def_cfa_offset_sf:
 		return set_cfa_offset(r, (int64_t)((uint64_t)take_sleb(b) * (uint64_t)scale));
 	case DW_CFA_def_cfa_expression:
-		r->now.cfa = take_expr(b, CFI_VALUE);
-		return true;
+		r->now.cfa = take_expr(r, b, CFI_VALUE);
+		return r->now.cfa.kind == CFI_VALUE;
 	}
 	return false;
 }
@@ -107,7 +120,7 @@ static bool run_cfa_op(struct cfi_run *r, uint8_t op, struct bytes *b)
 /* The operations on one register; the same. */
 static bool run_reg_op(struct cfi_run *r, uint8_t op, struct bytes *b)
 {
-	uint64_t reg = take_uleb(b), from;
+	uint64_t reg = place_of(r, take_uleb(b)), from;
 
 	switch (op) {
 	case DW_CFA_offset_extended:
@@ -135,16 +148,16 @@ static bool run_reg_op(struct cfi_run *r, uint8_t op, struct bytes *b)
 		set_rule(r, reg, (struct run_rule){ .kind = CFI_SAME });
 		return true;
 	case DW_CFA_register:
-		from = take_uleb(b);
+		from = place_of(r, take_uleb(b));
 		set_rule(r, reg,
 			 (struct run_rule){ .kind = from < CFI_REGS ? CFI_REG : CFI_UNDEFINED,
 					    .from = (uint8_t)from });
 		return true;
 	case DW_CFA_expression:
-		set_rule(r, reg, take_expr(b, CFI_SAVED_AT));
+		set_rule(r, reg, take_expr(r, b, CFI_SAVED_AT));
 		return true;
 	case DW_CFA_val_expression:
-		set_rule(r, reg, take_expr(b, CFI_VALUE));
+		set_rule(r, reg, take_expr(r, b, CFI_VALUE));
 		return true;
 	}
 	return false;
@@ -160,10 +173,10 @@ static bool run_op(struct cfi_run *r, struct bytes *b, bool *ret_on)
 		*ret_on = advance(r, low);
 		return true;
 	case DW_CFA_offset:
-		set_offset(r, low, CFI_SAVED, (int64_t)take_uleb(b));
+		set_offset(r, place_of(r, low), CFI_SAVED, (int64_t)take_uleb(b));
 		return true;
 	case DW_CFA_restore:
-		restore(r, low);
+		restore(r, place_of(r, low));
 		return true;
 	}
 	switch (op) {
@@ -182,6 +195,9 @@ static bool run_op(struct cfi_run *r, struct bytes *b, bool *ret_on)
 		return remember(r);
 	case DW_CFA_restore_state:
 		return recall(r);
+	case DW_CFA_AARCH64_negate_ra_state: /* elsewhere a window of registers: not here */
+		r->now.ra_signed = !r->now.ra_signed;
+		return r->arch->link;
 	case DW_CFA_GNU_args_size:
 		take_uleb(b);
 		return true;

@@ -18,9 +18,11 @@ struct run_rule {
 struct run_state {
 	struct run_rule cfa; /* CFI_SAME: not set yet */
 	struct run_rule regs[CFI_REGS];
+	bool ra_signed;
 };
 
 struct cfi_run {
+	const struct cfi_arch *arch;
 	const struct cie *cie;
 	uint64_t loc, stop; /* the rules wanted are those at stop */
 	struct run_state now, initial;
@@ -29,7 +31,8 @@ struct cfi_run {
 };
 
 /* Gives registers what the ABI says they are without any rule. */
-void cfi_run_init(struct cfi_run *r, const struct cie *cie, uint64_t start, uint64_t stop);
+void cfi_run_init(struct cfi_run *r, const struct cfi_arch *arch, const struct cie *cie,
+		  uint64_t start, uint64_t stop);
 
 /* Runs @program up to r->stop. Returns false if it is not well formed. */
 bool cfi_run(struct cfi_run *r, struct bytes program);

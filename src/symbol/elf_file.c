@@ -223,7 +223,9 @@ const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
 				      .read = read_frames,
 				      .ctx = f };
 
-	if (!f->cfi && (!f->fde_cnt || cfi_new(&f->cfi)))
+	const struct cfi_arch *arch = cfi_arch(f->machine);
+
+	if (!f->cfi && (!f->fde_cnt || !arch || cfi_new(arch, &f->cfi)))
 		return NULL;
 	return cfi_row(f->cfi, &s, vaddr);
 }

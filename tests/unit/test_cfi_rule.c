@@ -4,6 +4,7 @@
 #include "maps.h"
 
 #include <criterion/criterion.h>
+#include <elf.h>
 #include <unistd.h>
 
 static struct cfi_row row_of(struct cfi_rule cfa, struct cfi_rule fp, struct cfi_rule ra)
@@ -31,7 +32,7 @@ Test(cfi_rule, rows_become_rules)
 	struct cfi_row row;
 	struct cc_rule r;
 
-	cr_assert_eq(cfi_new(&c), 0);
+	cr_assert_eq(cfi_new(cfi_arch(EM_X86_64), &c), 0);
 	row = row_of(on_sp, at_16, at_8);
 	cfi_rule_of(c, &row, 0, &r);
 	cr_expect_eq(r.what, CC_RULE_KNOWN);
