@@ -220,7 +220,7 @@ int link_group(struct engine *e, struct req *r, struct req **ret, uint32_t *ret_
 	uint32_t i;
 
 	*ret_cnt = 0;
-	if (!r->told || q->up_votes > 1 || !q->first_recv)
+	if (!r->told || q->up_votes > 1 || !q->first_recv || !e->reqs.upstreams.cnt)
 		return 0;
 	if (r->linked_up) { /* told anew */
 		say_linked(r);

@@ -22,7 +22,7 @@
 /* @t worked on another request in [r's first read, its end]. */
 static bool touched_other(const struct task *t, const struct req *r)
 {
-	uint32_t i = vec_lower_bound(&t->touches, t, r->pub.rec.first_recv);
+	uint32_t i = task_touch_from(t, r->pub.rec.first_recv);
 
 	for (uint32_t n = 0; i < t->touches.cnt && t->touches.p[i].t <= r->pub.end; i++, n++)
 		if (n >= LOOK_IN || (touch_is_server(&t->touches.p[i]) &&
@@ -37,7 +37,7 @@ static bool had_other(const struct engine *e, const struct task *t, const struct
 	cc_ns first = r->pub.rec.first_recv;
 	const struct req_vec *open = &e->reqs.list[LIST_OPEN];
 
-	for (uint32_t i = vec_lower_bound(&t->touches, t, first), n = 0; i-- > 0; n++) {
+	for (uint32_t i = task_touch_from(t, first), n = 0; i-- > 0; n++) {
 		const struct sock_touch *s = &t->touches.p[i];
 		const struct req *o;
 

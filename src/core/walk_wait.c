@@ -270,7 +270,7 @@ struct lock_part { /* [from, to): @holder's; 0: not known */
 static cc_ns had_since(const struct walk *w, const struct wait *x, const struct task *holder,
 		       const struct lock_part *part)
 {
-	for (uint32_t i = vec_lower_bound(&holder->eps, out, part->to); i-- > 0;) {
+	for (uint32_t i = task_ep_from(holder, part->to); i-- > 0;) {
 		const struct episode *ep = &holder->eps.p[i];
 		const struct side *s = ep_side(&w->e->tasks, ep);
 

@@ -251,8 +251,6 @@ static int find_links(struct engine *e)
 {
 	int err = 0;
 
-	if (!e->reqs.upstreams.cnt)
-		return 0;
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
 		err = link_learn(e, e->due.p[i].r);
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
