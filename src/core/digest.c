@@ -310,7 +310,7 @@ static void sum_leaves(struct cc_request *r)
 		sum += (ns >> shift) * CC_MIN(p->confidence, 100u);
 		total += ns >> shift;
 	}
-	r->confidence = total ? (uint8_t)(sum / total) : 0;
+	r->confidence = (uint8_t)(total ? sum / total : 0);
 }
 
 void request_digest(struct cc_request *r, struct cc_found *f)
