@@ -191,6 +191,22 @@ static void disagree(struct req *r, uint64_t cookie)
 	q->up_calls = 0;
 }
 
+/* It was only answered right after somebody's reply was read, and no call is known that may be its
+ * own: that says nothing of it. */
+static void forget_neighbour(struct req *r)
+{
+	struct cc_rec_req *q = &r->pub.rec;
+
+	if (q->up_votes != 1)
+		return;
+	for (uint32_t i = 0; i < r->ups.cnt; i++)
+		if (r->ups.p[i].cookie == q->up_cookie)
+			return;
+	q->up_votes = q->up_calls = 0;
+	q->up_cookie = 0;
+	q->up_peer = (struct cc_addr){ 0 };
+}
+
 int link_turn(struct engine *e, struct req *r)
 {
 	const struct task *t = loop_of(e, r);
@@ -198,6 +214,7 @@ int link_turn(struct engine *e, struct req *r)
 	struct turns x = { 0 };
 	bool bad;
 
+	forget_neighbour(r);
 	if (!t || (!touched_other(t, r) && !had_other(e, t, r)))
 		return 0;
 	h = habit_of(e, r->pub.rec.tgid);

@@ -149,3 +149,15 @@ static struct trace and_calls_elsewhere(int cnt)
 
 Test(link_turn, habit_of_the_process) { expect_link(and_calls_elsewhere(3), false); }
 Test(link_turn, twice_is_no_habit) { expect_link(and_calls_elsewhere(2), true); }
+
+Test(link_turn, answered_next_to_a_reply_without_a_call)
+{
+	struct trace t = a_call(false, false, false);
+	struct cc_rec_req p = trace_req(P, 9, 10, T0, 70, T0);
+
+	p.up_votes = 1;
+	p.up_cookie = 0x300 + R;
+	trace_put_req(&t, p);
+	cr_expect_eq(votes(&t, P), 0);
+	expect_link(t, true);
+}
