@@ -251,8 +251,10 @@ static bool is_replaced(struct perf_map *m, struct jit_fn *old, uint32_t gen)
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
 		struct jit_fn *f = covering(m, at[i]);
 
-		if (f->order > old->order && strcmp(m->text + f->name, m->text + old->name) != 0) {
+		if (f && f->order > old->order &&
+		    strcmp(m->text + f->name, m->text + old->name) != 0) {
 			f->since = gen;
+			old->told = false; /* it is no more */
 			return true;
 		}
 	}

@@ -425,14 +425,23 @@ Test(symbol_swap, jit_code_is_replaced)
 	cr_expect_eq(perf_map_find(m, 0x1084, CC_S(5), &name, &off), 0);
 	cr_expect_str_eq(name, "fourth");
 	cr_expect(!perf_map_renew(m, CC_S(7), 9), "once");
+	for (int i = 1; i < 6000; i++) /* so many that its end is not searched for among them */
+		fprintf(f, "%x 1 tiny\n", 0x2000 + i * 0x100);
+	fputs("2000 600000 huge\n", f);
+	fflush(f);
+	cr_expect(!perf_map_renew(m, CC_S(9), 10), "what was told is as it was");
+	cr_expect_eq(perf_map_find(m, 0x2004, CC_S(9), &name, &off), 0);
+	fputs("10 1 more\n", f);
+	fflush(f);
+	cr_expect(!perf_map_renew(m, CC_S(11), 11));
 	fclose(f);
 	/* another file, as of a program that was started anew */
 	unlink(path);
 	f = fopen(path, "w");
-	fputs("1000 100 other\n2000 100 and so on, longer than the one of before was\n", f);
+	fputs("1000 100 other\n", f);
 	fclose(f);
-	cr_expect(perf_map_renew(m, CC_S(9), 10));
-	cr_expect_eq(perf_map_since(m, 0x1004), 10);
+	cr_expect(perf_map_renew(m, CC_S(13), 12));
+	cr_expect_eq(perf_map_since(m, 0x1004), 12);
 	perf_map_free(m);
 	unlink(path);
 }
