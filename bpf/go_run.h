@@ -210,9 +210,11 @@ static __noinline int go_look_probed(struct task_state *st, const struct cc_bpf_
 		return 0;
 	}
 	s = go_state(cur->tgid, g);
-	if (s && s->goid == goid && s->state == CC_BPF_GO_PARKED &&
-	    (system ? !s->wake : go_in_gopark(cur, go)))
-		return 0; /* it may not have left yet */
+	/* It may not have left yet; once it was made ready it had. A thread may be switched out at
+	 * gopark's next hit, before the probe is run. */
+	if (s && s->goid == goid && s->state == CC_BPF_GO_PARKED && !s->wake &&
+	    (system || go_in_gopark(cur, go)))
+		return 0;
 	go_begins(st, go, g, goid, now);
 	return 0;
 }
