@@ -123,9 +123,8 @@ static void name_owner(const struct task *t, const struct side *s, struct cc_pie
 	p->evidence |= CC_EV_BIT(HOLDER_OWNER);
 }
 
-#define LAST_LOOKED                                                                   \
-	256 /* earlier waits of the task that are looked at for one on the same thing \
-	     */
+/* earlier waits of the task that are looked at for one on the same thing */
+#define LAST_LOOKED 256
 
 /* Who last ended a wait on what @x still waits for: of anybody's when it is a lock, else of its own
  * on the same descriptor. 0: nobody was seen to. */
@@ -140,10 +139,11 @@ static uint32_t last_waker(struct walk *w, const struct wait *x)
 		return v[cnt - 1].waker_tid;
 	if (ep_is_go(ep) || !ep->key)
 		return 0;
-	for (uint32_t i = t->eps.cnt, left = LAST_LOOKED; i-- > 0 && left > 0; left--) {
+	for (uint32_t i = task_ep_from(t, ep->out), left = LAST_LOOKED; i-- > 0 && left > 0;
+	     left--) {
 		const struct episode *o = &t->eps.p[i];
 
-		if (o->out < ep->out && o->syscall == ep->syscall && o->key == ep->key &&
+		if (o->syscall == ep->syscall && o->key == ep->key &&
 		    ep_blocked(o) && ep_task_wake(o))
 			return o->waker_tid;
 	}

@@ -32,7 +32,7 @@ enum {
 
 struct rec_list {
 	size_t cnt;
-	struct cc_rec *rec[256]; /* owned */
+	struct cc_rec *rec[512]; /* owned */
 };
 
 struct trace {

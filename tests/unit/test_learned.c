@@ -371,6 +371,21 @@ Test(learned, open_wait_on_something_else_names_nobody)
 	trace_done(&t);
 }
 
+/* A recording goes on after the moment that is looked at, a live picture does not. */
+Test(learned, open_wait_says_the_same_however_much_comes_later)
+{
+	struct trace t = two_running();
+	struct cc_rec_episode ep = off(NR_POLL, 1, 3, 3, 0), later = off(NR_POLL, 5, 10, 11, 0);
+
+	ep.key = later.key = 7;
+	trace_episode(&t, T0, ep);
+	trace_episode(&t, T0, later);
+	for (int i = 0; i < 300; i++)
+		trace_wait(&t, T0, NR_NANOSLEEP, 12 + 2 * i, 13 + 2 * i, 13 + 2 * i, T1);
+	cr_assert_eq(trace_walk_piece(&t, T0, 5, 9, WAIT_POLL).last_tid, TID(T1));
+	trace_done(&t);
+}
+
 Test(learned, who_had_the_cpu_longest_had_it_of_a_part_at_least)
 {
 	struct trace t = two_running();
