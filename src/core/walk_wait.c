@@ -143,8 +143,8 @@ static uint32_t last_waker(struct walk *w, const struct wait *x)
 	     left--) {
 		const struct episode *o = &t->eps.p[i];
 
-		if (o->syscall == ep->syscall && o->key == ep->key &&
-		    ep_blocked(o) && ep_task_wake(o))
+		if (o->syscall == ep->syscall && o->key == ep->key && ep_blocked(o) &&
+		    ep_task_wake(o))
 			return o->waker_tid;
 	}
 	return 0;
