@@ -182,6 +182,9 @@ static __always_inline bool go_in_gopark(struct task_struct *cur, const struct c
 {
 	__u64 ip = REGS_IP((struct pt_regs *)bpf_task_pt_regs(cur));
 
+	/* behind the breakpoint, within the branch it stands on: the hit is still to come */
+	if (go->repeats >> CC_BPF_GO_AT_PARK & 1 && ip == go->park_ip + 1)
+		return false;
 	return go->park_ip && ip - go->park_ip + 64 < 384;
 }
 
