@@ -32,6 +32,7 @@
 #define RQ_TLS_FINISHED 256  /* the client's second flight is smaller, without a request in it */
 #define RQ_BUSY_STICKY 3     /* early data this often: the connection is multiplexed */
 #define RQ_EAGER_SENDS 8
+#define RQ_OWING_NS 1000000000ull /* UDP: what is owed is not answered any more after so long idle */
 
 enum { RQ_IDLE = 0, RQ_READING = 1, RQ_RESP = 2 }; /* req_state.phase */
 
@@ -76,7 +77,8 @@ struct req_state {
 	__u32 owner;                 /* tgid that last worked on it: known to be a target */
 	__u32 copied_seq, write_seq; /* TCP: as of the last operation we saw */
 	__u8 role, phase;            /* RQ_ROLE_*, RQ_IDLE.. */
-	__u8 early_cnt, setup_left, resumed_cnt, pad;
+	__u8 early_cnt, setup_left, resumed_cnt;
+	__u8 owing_cnt; /* UDP: datagrams that were read before this one and not answered yet */
 	__u16 local_port;
 	__u64 last_recv_op; /* when the socket was last read from, for whichever request */
 	__u64 cookie;
@@ -102,6 +104,7 @@ struct req_state {
 	struct cc_addr up_peer;
 	char comm[CC_COMM_LEN];
 	__u32 walk_run; /* number of the iterator's run that told it last */
+	__u64 udp_op; /* when a datagram was last read or sent */
 };
 
 struct req_op {
@@ -303,6 +306,26 @@ static __always_inline __u16 req_recv_ends(struct req_state *s, const struct req
 	return req_is_quiet(s, op->now) ? CC_END_QUIET : CC_END_NEXT;
 }
 
+/* UDP: nothing says which datagram is answered, so an answer is given to the one that was read last.
+ * While earlier ones are owed one it may be theirs: until as many were sent as were read. Is that
+ * so for what is read now? */
+static __always_inline int req_owing(struct req_state *s, __u64 now)
+{
+	if (now > s->udp_op + RQ_OWING_NS)
+		s->owing_cnt = 0;
+	s->udp_op = now;
+	if (s->phase == RQ_READING && s->owing_cnt < 255)
+		s->owing_cnt++;
+	return s->owing_cnt != 0;
+}
+
+static __always_inline void req_repay(struct req_state *s, __u64 now)
+{
+	s->udp_op = now;
+	if (s->send_cnt > 0 && s->owing_cnt)
+		s->owing_cnt--;
+}
+
 /* Applies it. Returns 1 when REQ will not tell this operation by itself: a further recv. */
 static __always_inline int req_recv(struct req_state *s, const struct req_op *op)
 {
@@ -321,7 +344,7 @@ static __always_inline int req_recv(struct req_state *s, const struct req_op *op
 			if (s->early_cnt < RQ_BUSY_STICKY)
 				s->early_cnt++;
 		}
-		if ((s->conn & RQ_C_UDP) && s->phase == RQ_READING)
+		if ((s->conn & RQ_C_UDP) && req_owing(s, op->now))
 			what |= CC_RQ_CONCURRENT;
 		req_begin(s, op, arrival, what);
 		s->first_recv = op->now;
@@ -416,6 +439,8 @@ static __always_inline int req_send(struct req_state *s, const struct req_op *op
 	}
 	further = s->send_cnt > 0 || (s->recv_cnt > 0 && op->tid != s->recv_tid);
 	s->what |= op->proxy;
+	if (s->conn & RQ_C_UDP)
+		req_repay(s, op->now);
 	if (!s->first_send)
 		s->first_send = op->now;
 	s->last_send = op->now;

@@ -338,6 +338,6 @@ void request_digest(struct cc_request *r, struct cc_found *f)
 	cc_ns accounted =
 		r->path_sum_ns > r->unexplained_ns ? r->path_sum_ns - r->unexplained_ns : 0;
 
-	if (accounted < latency - latency / 10)
+	if (accounted < latency - latency / 10 || (r->rec.what & CC_RQ_CONCURRENT))
 		r->confidence = CC_MIN(r->confidence, CC_CONF_GAPS);
 }

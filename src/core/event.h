@@ -282,7 +282,7 @@ enum {                         /* cc_rec_req.what. ABI: append only. */
        CC_RQ_ORDINAL_GE = 1 << 9,  /* late attach: ordinal is a lower bound */
        CC_RQ_UDP = 1 << 10,
        CC_RQ_UNIX = 1 << 11,
-       CC_RQ_CONCURRENT = 1 << 12, /* UDP: several peers open at once, low confidence */
+       CC_RQ_CONCURRENT = 1 << 12, /* UDP: several open at once, its answer may be another's */
        CC_RQ_RETOLD = 1 << 13,     /* same id was told before by CC_END_QUIET */
        CC_RQ_BY_PROXY =
 	       1 << 14,          /* read or sent by other than the thread told: by io_uring's for

@@ -193,7 +193,8 @@ struct cc_found {
 
 /* What is told like a request and is none, or several at once: neither counted as one nor in
  * percentiles. A stream is one, without an end: counted, but in no percentile. */
-#define CC_RQ_APART (CC_RQ_SETUP | CC_RQ_UNSOLICITED | CC_RQ_BUSY | CC_RQ_FAREWELL)
+#define CC_RQ_APART \
+	(CC_RQ_SETUP | CC_RQ_UNSOLICITED | CC_RQ_BUSY | CC_RQ_FAREWELL | CC_RQ_CONCURRENT)
 #define CC_RQ_UNTIMED (CC_RQ_APART | CC_RQ_STREAM)
 
 struct req_untimed {

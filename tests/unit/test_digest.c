@@ -179,6 +179,10 @@ Test(digest, caps_of_confidence)
 	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 98);
 	cr_expect_eq(r.unexplained_ns, CC_MS(5));
+	r.rec.what = CC_RQ_CONCURRENT; /* its answer may be another's */
+	request_digest(&r, &found);
+	cr_expect_eq(r.confidence, 59);
+	r.rec.what = 0;
 	r.lost_inside = true;
 	request_digest(&r, &found);
 	cr_expect_eq(r.confidence, 89);

@@ -339,6 +339,45 @@ Test(req_state, udp_datagrams_that_overlap)
 	free(c);
 }
 
+static bool told_concurrent(const struct conn *c)
+{
+	return c->told[c->told_cnt - 1].what & CC_RQ_CONCURRENT;
+}
+
+/* Two clients by turns, one always open: what is sent answers the one before. */
+Test(req_state, udp_answers_may_be_others_until_all_are_out)
+{
+	struct conn *c = conn_new(RQ_C_UDP);
+
+	conn_ask(c, 1, 10);
+	for (int i = 0; i < 20; i++) {
+		conn_ask(c, 1, 10);
+		conn_answer(c, 1, 5);
+		cr_expect(told_concurrent(c));
+	}
+	conn_answer(c, 1, 5);
+	conn_ask(c, 1, 10);
+	conn_answer(c, 1, 5);
+	cr_expect_not(told_concurrent(c), "serial again");
+	free(c);
+}
+
+Test(req_state, udp_datagrams_without_an_answer_are_owed_none_after_a_pause)
+{
+	struct conn *c = conn_new(RQ_C_UDP);
+
+	conn_ask(c, 1, 10);
+	conn_ask(c, 400, 10);
+	conn_answer(c, 1, 5);
+	conn_ask(c, 400, 10);
+	conn_answer(c, 1, 5);
+	cr_expect(told_concurrent(c));
+	conn_ask(c, 1001, 10);
+	conn_answer(c, 1, 5);
+	cr_expect_not(told_concurrent(c));
+	free(c);
+}
+
 Test(req_state, start_up_exchanges)
 {
 	struct conn *c = conn_new(RQ_C_TCP);
