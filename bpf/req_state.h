@@ -32,7 +32,8 @@
 #define RQ_TLS_FINISHED 256  /* the client's second flight is smaller, without a request in it */
 #define RQ_BUSY_STICKY 3     /* early data this often: the connection is multiplexed */
 #define RQ_EAGER_SENDS 8
-#define RQ_OWING_NS 1000000000ull /* UDP: what is owed is not answered any more after so long idle */
+#define RQ_OWING_NS \
+	1000000000ull /* UDP: what is owed is not answered any more after so long idle */
 
 enum { RQ_IDLE = 0, RQ_READING = 1, RQ_RESP = 2 }; /* req_state.phase */
 
@@ -104,7 +105,7 @@ struct req_state {
 	struct cc_addr up_peer;
 	char comm[CC_COMM_LEN];
 	__u32 walk_run; /* number of the iterator's run that told it last */
-	__u64 udp_op; /* when a datagram was last read or sent */
+	__u64 udp_op;   /* when a datagram was last read or sent */
 };
 
 struct req_op {
@@ -306,9 +307,9 @@ static __always_inline __u16 req_recv_ends(struct req_state *s, const struct req
 	return req_is_quiet(s, op->now) ? CC_END_QUIET : CC_END_NEXT;
 }
 
-/* UDP: nothing says which datagram is answered, so an answer is given to the one that was read last.
- * While earlier ones are owed one it may be theirs: until as many were sent as were read. Is that
- * so for what is read now? */
+/* UDP: nothing says which datagram is answered, so an answer is given to the one that was read
+ * last. While earlier ones are owed one it may be theirs: until as many were sent as were read. Is
+ * that so for what is read now? */
 static __always_inline int req_owing(struct req_state *s, __u64 now)
 {
 	if (now > s->udp_op + RQ_OWING_NS)
