@@ -184,7 +184,8 @@ static void check_canvas(struct fuzz *f, const struct canvas *c)
 	expect(f, c->cur_y < c->h && c->cur_x >= 0 && c->cur_x < c->w, "the cursor is outside");
 }
 
-/* @asked: the user asked to go elsewhere, once the snapshot is there that knows it. */
+/* @asked: the user asked to go elsewhere, once the snapshot is there that knows it, or has chosen
+ * no row yet: then it is the first. */
 static void check_selection(struct fuzz *f, struct cc_reqid before, bool asked)
 {
 	const struct snapshot *s;
@@ -264,7 +265,8 @@ static void step_snapshot(struct fuzz *f)
 {
 	const struct tui_cmd *want = &f->ui.want;
 	struct cc_reqid before = want->selected;
-	bool asked = f->ui.follow || want->by_port || want->also.kind || want->span_tid;
+	bool asked = f->ui.follow || !f->ui.chosen || want->by_port || want->also.kind ||
+		     want->span_tid;
 	done(f, " *");
 	struct snapshot *s = next_snapshot(f);
 	s->runtime.paused = f->cmd.paused;
