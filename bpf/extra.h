@@ -71,10 +71,11 @@ static __always_inline void extra_fd(struct cc_rec_extra *x, struct task_struct 
 static __always_inline void extra_runq(struct cc_rec_extra *x, struct task_struct *p,
 				       const struct task_state *st, struct cpu_state *c, __u64 wake)
 {
-	__u64 from = st->now & CC_EP_PREEMPT ? st->out : wake, rq, ns;
+	__u64 from = st->now & CC_EP_PREEMPT ? st->out : wake, queued, rq, ns;
 
 	if (!from || from >= st->in)
 		return;
+	queued = st->in - from;
 	if (st->migrated > from) {
 		x->h.flags |= CC_EX_MIGRATED;
 		from = st->migrated; /* before, it was queued elsewhere */
@@ -82,12 +83,14 @@ static __always_inline void extra_runq(struct cc_rec_extra *x, struct task_struc
 	if (st->in - from >= cfg.stack_min_ns / 2)
 		extra_occupant(x, c, from, st->in);
 	throttle_clock(p, c, st->in, &rq, &ns);
-	if (rq && rq == st->thr_rq && ns >= st->thr_ns) {
-		__u64 queued = st->in - (st->now & CC_EP_PREEMPT ? st->out : wake);
-
-		x->throttled_ns = ns - st->thr_ns < queued ? ns - st->thr_ns : queued;
-		x->h.flags |= CC_EX_THROTTLED;
-	}
+	if (st->thr_rq == THR_MOVED)
+		ns = st->thr_ns;
+	else if (rq && rq == st->thr_rq && ns >= st->thr_ns)
+		ns -= st->thr_ns;
+	else
+		return;
+	x->throttled_ns = ns < queued ? ns : queued;
+	x->h.flags |= CC_EX_THROTTLED;
 }
 
 /* A signal waits for @p that it takes. From the sets: the flag in thread_info has moved between

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* look: what a wait was about, beyond its system call: the lock and its owner, the file,
- * throttling. What is only true while the wait begins is read then; the rest only when a slow wait
- * is told. */
+/* look: what a wait was about, beyond its system call: the lock and its owner, the file. What is
+ * only true while the wait begins is read then; the rest only when a slow wait is told. */
 #ifndef CC_BPF_LOOK_H
 #define CC_BPF_LOOK_H
 
 #include "look_file.h"
+#include "throttle.h"
 
 #define RWSEM_FLAG_WAITERS 2
 #define RWSEM_READER_OWNED 1
@@ -88,28 +88,6 @@ static __always_inline void klock_owner(struct task_struct *t, struct task_state
 	}
 	st->klock = lock;
 	st->owner_word = owner & ~LOCK_FLAG_BITS;
-}
-
-/* Time for which @p's group of its CPU was throttled so far, and which group; same group only. */
-static __always_inline void throttle_clock(struct task_struct *p, struct cpu_state *c, __u64 now,
-					   __u64 *ret_rq, __u64 *ret_ns)
-{
-	struct cfs_rq *rq = p->se.cfs_rq;
-
-	*ret_rq = 0;
-	*ret_ns = 0;
-	if (!bpf_core_field_exists(rq->throttled_clock_self_time))
-		return;
-	if (!rq)
-		return;
-	*ret_rq = (__u64)rq;
-	*ret_ns = rq->throttled_clock_self_time;
-	if (rq->throttled_clock_self) {
-		__u64 since = rq->throttled_clock_self + c->clock_off;
-
-		if (now > since)
-			*ret_ns += now - since;
-	}
 }
 
 /* ---- what can be looked up at the end -------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* rare: events that come seldom and that slow waits are explained with: moved while queued, an
  * expired timer, a segment sent again. Each is optional. */
-#include "task.h"
+#include "throttle.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -13,8 +13,10 @@ int BPF_PROG(sched_migrate_task, struct task_struct *p)
 	if (!st || !task_off(st))
 		return 0;
 	/* choosing the CPU of a wake-up comes here too, but then it has not been queued yet */
-	if ((st->now & CC_EP_PREEMPT) || (st->wake >= st->out && p->on_rq))
+	if ((st->now & CC_EP_PREEMPT) || (st->wake >= st->out && p->on_rq)) {
 		st->migrated = bpf_ktime_get_ns();
+		throttle_moved(p, st, st->migrated);
+	}
 	return 0;
 }
 

@@ -40,8 +40,8 @@ struct task_state {
 	__u32 wake_timer; /* 1: given by the timer of the wait itself */
 	__u64 owner_word; /* futex: tid of the owner as user space writes it; klock: task pointer */
 	__u64 klock;      /* address of the rwsem; 0: none */
-	__u64 thr_rq;     /* cfs_rq at the start of the run-queue part ... */
-	__u64 thr_ns;     /* ... and its throttled clock then */
+	__u64 thr_rq;     /* cfs_rq at the start of the run-queue part, or THR_MOVED ... */
+	__u64 thr_ns;     /* ... and its throttled clock then; moved: for how long until then */
 	__u64 migrated;   /* last moved to another CPU while queued */
 	__u64 short_since, short_ns;
 	__u32 short_cnt;
@@ -56,6 +56,8 @@ struct task_state {
 	__u64 go_g0, go_m;            /* its scheduler's g, and its m */
 	char waker_comm[CC_COMM_LEN]; /* valid when the wait was slow at the wake */
 };
+
+#define THR_MOVED 1 /* no address */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -326,9 +326,6 @@ def case_throttle():
                 o.write(v)
 
         def enter(pid):
-            # a busy machine moves it to the other CPU meanwhile, whose share of the quota is another: what it
-            # was throttled for until then is told as waiting for a CPU
-            os.sched_setaffinity(pid, {min(os.sched_getaffinity(pid))})
             with open(f"{path}/cgroup.procs", "w") as o:
                 o.write(str(pid))
 
@@ -343,7 +340,8 @@ def case_throttle():
     print(f"throttled {told / MS:.1f} ms told, {real / MS:.1f} ms by cpu.stat "
           f"({stat['nr_throttled']} times)")
     need(real > 200 * MS, "the group was not throttled")
-    need(abs(told - real) <= 0.05 * real, "throttled time differs by more than 5 %")
+    # less: where a busy machine moved it to a CPU on which it was throttled already
+    need(0.9 * real <= told <= 1.02 * real, "throttled time differs")
 
 
 def case_short():
