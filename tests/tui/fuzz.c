@@ -265,8 +265,8 @@ static void step_snapshot(struct fuzz *f)
 {
 	const struct tui_cmd *want = &f->ui.want;
 	struct cc_reqid before = want->selected;
-	bool asked = f->ui.follow || !f->ui.chosen || want->by_port || want->also.kind ||
-		     want->span_tid;
+	bool asked =
+		f->ui.follow || !f->ui.chosen || want->by_port || want->also.kind || want->span_tid;
 	done(f, " *");
 	struct snapshot *s = next_snapshot(f);
 	s->runtime.paused = f->cmd.paused;
