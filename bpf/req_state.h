@@ -379,10 +379,14 @@ static __always_inline __u16 req_eof(struct req_state *s, const struct req_op *o
 /* ---- send --------------------------------------------------------------------------------- */
 
 /* Bytes were read from the socket without recv since the last operation (splice, tcp_read_sock). */
+static __always_inline int req_read_unseen(const struct req_state *s, const struct req_op *op)
+{
+	return (s->conn & (RQ_C_TCP | RQ_C_EOF)) == RQ_C_TCP && op->copied_seq != s->copied_seq;
+}
+
 static __always_inline int req_spliced(const struct req_state *s, const struct req_op *op)
 {
-	return (s->conn & (RQ_C_TCP | RQ_C_EOF)) == RQ_C_TCP && s->phase != RQ_READING &&
-	       op->copied_seq != s->copied_seq;
+	return s->phase != RQ_READING && req_read_unseen(s, op);
 }
 
 /* The event of a send that req_saw_write() has credited to the request before. */
@@ -403,7 +407,11 @@ static __always_inline void req_begin_by_send(struct req_state *s, const struct 
 {
 	__u32 flags = 0;
 
-	if (req_spliced(s, op)) {
+	if (s->phase == RQ_READING && req_read_unseen(s, op)) { /* the rest of its body */
+		req_take(s, op, &flags);
+		s->bytes_in += op->copied_seq - s->copied_seq;
+		s->copied_seq = op->copied_seq;
+	} else if (req_spliced(s, op)) {
 		__u64 arrival = req_take(s, op, &flags);
 
 		req_begin(s, op, arrival,

@@ -274,6 +274,30 @@ Test(req_state, spliced_unsolicited_and_late)
 	free(c);
 }
 
+/* A proxy reads the head of a large request, the rest goes on by splice; the answer is in parts. */
+Test(req_state, the_rest_of_a_body_is_spliced)
+{
+	struct conn *c = conn_new(RQ_C_TCP);
+
+	for (int i = 0; i < 5; i++) {
+		conn_ask(c, 1, 100);
+		conn_data(c, 900);
+		c->copied_seq += 900;
+		conn_answer(c, 5, 7);
+		conn_answer(c, 1, 7);
+		c->now += MS(1);
+	}
+	conn_eof(c);
+	cr_assert_eq(c->told_cnt, 5);
+	for (int i = 0; i < 5; i++) {
+		cr_expect_eq(c->told[i].what, 0);
+		cr_expect_eq(c->told[i].bytes_in, 1000);
+		cr_expect_eq(c->told[i].bytes_out, 14);
+		cr_expect_eq(c->told[i].last_send - c->told[i].arrival, MS(7));
+	}
+	free(c);
+}
+
 Test(req_state, unread_and_shared_are_told)
 {
 	struct conn *c = conn_new(RQ_C_TCP | RQ_C_LATE | RQ_C_SHARED);
