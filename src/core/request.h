@@ -223,6 +223,9 @@ static inline struct cc_reqid touch_id(const struct sock_touch *s)
 /* A few bytes that were never answered and with which the connection ended. */
 bool request_is_farewell(const struct cc_rec_req *q);
 
+/* @q, not told yet, began to be answered so lately that it is not known whether more follows. */
+bool request_is_answered(const struct cc_rec_req *q);
+
 static inline bool touch_is_server(const struct sock_touch *s)
 {
 	return !(s->flags & CC_SO_UPSTREAM);

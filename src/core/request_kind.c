@@ -2,6 +2,7 @@
 /* What is told like a request and is none. By sizes and times only: no payload is ever seen. */
 #include "request.h"
 
+#define QUIET_NS CC_MS(50ull)  /* CC_END_QUIET */
 #define FAREWELL_BYTES 64u     /* QUIT, Terminate, a TLS alert, GOAWAY */
 #define EXIT_BYTES 8u          /* a process may also die of a request: what is too small for one */
 #define EXIT_NS CC_MS(1000ull) /* how long a process may take to end */
@@ -17,6 +18,11 @@ bool request_is_farewell(const struct cc_rec_req *q)
 	ended &= end == CC_END_FIN || end == CC_END_EOF || end == CC_END_RST || end == CC_END_EXIT;
 	return ended && q->ordinal > 1 && q->first_recv && !q->last_send && q->recv_cnt == 1 &&
 	       q->bytes_in <= FAREWELL_BYTES;
+}
+
+bool request_is_answered(const struct cc_rec_req *q)
+{
+	return q->first_send && q->first_send + QUIET_NS > q->h.ts;
 }
 
 const char *request_label(const struct cc_rec_req *q)

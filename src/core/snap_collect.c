@@ -8,6 +8,7 @@
 #include "filter.h"
 #include "fmt.h"
 #include "latency.h"
+#include "request.h"
 
 static uint64_t site_number(void *ctx, const struct cc_piece *p)
 {
@@ -100,6 +101,8 @@ static int take_in_flight(struct snap_build *b, const struct cc_request *r)
 {
 	if (r->start >= b->hi && b->q->view_ns)
 		return 0; /* began after what is looked at */
+	if (request_is_answered(&r->rec))
+		return 0; /* a connection between two requests: its time since then is nobody's */
 	b->s->in_flight_cnt++;
 	int want = wanted(b, r);
 

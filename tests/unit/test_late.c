@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "answer_trace.h"
+#include "snapshot.h"
 
 TestSuite(late, .timeout = 20);
 
@@ -278,4 +279,34 @@ Test(late, a_reader_that_waits_for_its_next_data_may_have_handed_it_on)
 	off_all_the_time(&t, T2, NR_NANOSLEEP, MS(495), 0);
 	put_late(&t, R, MS(420), 0);
 	expect(&t, "1:unknown[420000,422000) 1:sleep[422000,900000)", WAIT_SLEEP, CC_EV_LATE_SOON);
+}
+
+/* How many requests go on, when one that came at 1 ms began to be answered at 2. */
+static uint32_t in_flight_at(int now)
+{
+	struct cc_rec_req r = trace_req(R, MS(1), MS(1), T0, MS(2), T0);
+	struct trace t = trace_new();
+	struct snapshot *s;
+
+	trace_on(&t, T0, 0);
+	r.h.kind = CC_REC_OPEN_REQ;
+	r.h.aux = CC_END_NONE;
+	r.h.ts = AT(now);
+	trace_put_req(&t, r);
+	cr_assert_eq(
+		snapshot_build(trace_engine(&t), &(struct cc_query){ .all_in_flight = true }, &s),
+		0);
+	uint32_t ret = s->in_flight_cnt;
+
+	cr_expect_eq(s->request_cnt, ret);
+	snapshot_free(s);
+	trace_done(&t);
+	return ret;
+}
+
+/* Its time since then is nobody's, until it is sure that more follows. */
+Test(late, a_connection_between_two_requests_is_none_in_flight)
+{
+	cr_expect_eq(in_flight_at(MS(40)), 0);
+	cr_expect_eq(in_flight_at(MS(60)), 1);
 }
