@@ -261,7 +261,9 @@ static void note_rows(const struct ui *ui, uint64_t ret[SCREEN_CNT])
 {
 	for (int i = 0; i < SCREEN_CNT; i++) {
 		const struct view_ops *v = view_of((enum screen)i);
-		bool there = v->key && ui->snap && ui->pos[i].row < v->rows(ui);
+		/* the top of a list nobody looks at is whatever comes first */
+		bool seen = i == SCREEN_REQUESTS || i == (int)ui_screen(ui) || ui->pos[i].row > 0;
+		bool there = seen && v->key && ui->snap && ui->pos[i].row < v->rows(ui);
 		ret[i] = there ? v->key(ui, ui->pos[i].row) : 0;
 	}
 }
