@@ -39,8 +39,12 @@ static __always_inline void throttle_moved(struct task_struct *p, struct task_st
 	if (!c || st->thr_rq == THR_MOVED)
 		return;
 	throttle_clock(p, c, now, &rq, &ns);
-	st->thr_ns = rq && rq == st->thr_rq && ns >= st->thr_ns ? ns - st->thr_ns : 0;
-	st->thr_rq = THR_MOVED;
+	if (rq && rq == st->thr_rq && ns >= st->thr_ns) {
+		st->thr_ns = ns - st->thr_ns;
+		st->thr_rq = THR_MOVED;
+	} else {
+		st->thr_rq = 0; /* not known, which is not the same as for no time */
+	}
 }
 
 #endif
