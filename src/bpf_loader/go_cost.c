@@ -3,6 +3,7 @@
  * everywhere, so hits and the CPU time of the target say what share of it goes to the probes. */
 #include "go.h"
 #include "iter.h"
+#include "proc_stat.h"
 #include "stream.h"
 
 #include <errno.h>
@@ -19,21 +20,7 @@
 
 static cc_ns cpu_of(uint32_t tgid)
 {
-	char path[32], buf[1024];
-	unsigned long long user = 0, sys = 0;
-	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return 0;
-	size_t n = fread(buf, 1, sizeof(buf) - 1, f);
-	fclose(f);
-	buf[n] = 0;
-	char *p = strrchr(buf, ')'); /* the name may hold anything */
-	/* state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime */
-	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
-			 &sys) != 2)
-		return 0;
-	return (user + sys) * (CC_S(1) / (cc_ns)sysconf(_SC_CLK_TCK));
+	return proc_stat(tgid, PROC_STAT_UTIME) + proc_stat(tgid, PROC_STAT_STIME);
 }
 
 static int change(struct loader *l, uint32_t level, unsigned int share)

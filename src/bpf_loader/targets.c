@@ -2,6 +2,7 @@
 #include "targets.h"
 
 #include "pidns.h"
+#include "proc_stat.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,30 +17,6 @@
 #include <bpf/libbpf.h>
 
 #include "criticast.skel.h"
-
-/* Start time of process @tgid in ns of CLOCK_BOOTTIME, to the clock tick; 0: no such process. */
-static uint64_t proc_start(uint32_t tgid)
-{
-	char path[64], buf[1024];
-	unsigned long long ticks = 0;
-	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return 0;
-	size_t n = fread(buf, 1, sizeof(buf) - 1, f);
-	fclose(f);
-	buf[n] = 0;
-	/* the name is in parentheses and may hold any byte: fields count from the last ')' */
-	char *p = strrchr(buf, ')');
-	for (int field = 2; p && field < 22; field++) {
-		p = strchr(p, ' ');
-		p = p ? p + 1 : NULL;
-	}
-	if (!p)
-		return 0;
-	ticks = strtoull(p, NULL, 10);
-	return ticks * (CC_S(1) / (uint64_t)sysconf(_SC_CLK_TCK));
-}
 
 /* ---- by tgid: slots hold an index + 1, twice as many as targets at least ----------------------
  */
@@ -109,7 +86,7 @@ int loader_target_add(struct loader *l, const struct loader_target *want)
 		return err;
 	/* the pidfd first: what it holds is the process whose start time is read after it */
 	int pidfd = (int)syscall(SYS_pidfd_open, tgid, 0);
-	uint64_t start = proc_start(tgid);
+	uint64_t start = proc_stat(tgid, PROC_STAT_START);
 	if (!start) {
 		if (pidfd >= 0)
 			close(pidfd);
@@ -150,7 +127,7 @@ static bool target_gone(const struct loader_target *t)
 	struct pollfd p = { .fd = t->pidfd, .events = POLLIN };
 	if (t->pidfd >= 0)
 		return poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
-	return proc_start(t->tgid) != t->start;
+	return proc_stat(t->tgid, PROC_STAT_START) != t->start;
 }
 
 /* Takes out who is gone and was told: a server that forks for each request has ever new ones. */

@@ -62,10 +62,11 @@ void sort_tail(void *p, size_t old, size_t cnt, size_t size,
 		memmove((v)->p, (v)->p + (n), (v)->cnt * sizeof(*(v)->p)); \
 	} while (0)
 
-/* Index of the first element for which `(v)->p[i].field >= value`; the array is sorted by field. */
-#define vec_lower_bound(v, field, value)                       \
+/* The first of elements @lo to @hi (its index; @hi: none) for which `(v)->p[i].field >= value`;
+ * they are sorted by field. */
+#define vec_lower_bound_in(v, field, value, lo, hi)            \
 	({                                                     \
-		uint32_t lo_ = 0, hi_ = (v)->cnt;              \
+		uint32_t lo_ = (lo), hi_ = (hi);               \
 		while (lo_ < hi_) {                            \
 			uint32_t mid_ = lo_ + (hi_ - lo_) / 2; \
 			if ((v)->p[mid_].field < (value))      \
@@ -76,37 +77,32 @@ void sort_tail(void *p, size_t old, size_t cnt, size_t size,
 		lo_;                                           \
 	})
 
+#define vec_lower_bound(v, field, value) vec_lower_bound_in(v, field, value, 0, (v)->cnt)
+
 /* The same, looked for from @near on, which is no further away than the answer, as a rule. */
-#define vec_lower_bound_near(v, field, value, near)                          \
-	({                                                                   \
-		uint32_t lo_ = 0, hi_ = (v)->cnt, at_ = CC_MIN((near), hi_); \
-		if (at_ < hi_ && (v)->p[at_].field < (value)) {              \
-			lo_ = at_ + 1;                                       \
-			for (uint32_t d_ = 1; d_ < hi_ - at_; d_ *= 2) {     \
-				if ((v)->p[at_ + d_].field >= (value)) {     \
-					hi_ = at_ + d_;                      \
-					break;                               \
-				}                                            \
-				lo_ = at_ + d_ + 1;                          \
-			}                                                    \
-		} else {                                                     \
-			hi_ = at_;                                           \
-			for (uint32_t d_ = 1; d_ <= at_; d_ *= 2) {          \
-				if ((v)->p[at_ - d_].field < (value)) {      \
-					lo_ = at_ - d_ + 1;                  \
-					break;                               \
-				}                                            \
-				hi_ = at_ - d_;                              \
-			}                                                    \
-		}                                                            \
-		while (lo_ < hi_) {                                          \
-			uint32_t mid_ = lo_ + (hi_ - lo_) / 2;               \
-			if ((v)->p[mid_].field < (value))                    \
-				lo_ = mid_ + 1;                              \
-			else                                                 \
-				hi_ = mid_;                                  \
-		}                                                            \
-		lo_;                                                         \
+#define vec_lower_bound_near(v, field, value, near)                            \
+	({                                                                     \
+		uint32_t from_ = 0, to_ = (v)->cnt, at_ = CC_MIN((near), to_); \
+		if (at_ < to_ && (v)->p[at_].field < (value)) {                \
+			from_ = at_ + 1;                                       \
+			for (uint32_t d_ = 1; d_ < to_ - at_; d_ *= 2) {       \
+				if ((v)->p[at_ + d_].field >= (value)) {       \
+					to_ = at_ + d_;                        \
+					break;                                 \
+				}                                              \
+				from_ = at_ + d_ + 1;                          \
+			}                                                      \
+		} else {                                                       \
+			to_ = at_;                                             \
+			for (uint32_t d_ = 1; d_ <= at_; d_ *= 2) {            \
+				if ((v)->p[at_ - d_].field < (value)) {        \
+					from_ = at_ - d_ + 1;                  \
+					break;                                 \
+				}                                              \
+				to_ = at_ - d_;                                \
+			}                                                      \
+		}                                                              \
+		vec_lower_bound_in(v, field, value, from_, to_);               \
 	})
 
 /* Where an element with @value goes, after equal ones: at the end, as a rule. */
