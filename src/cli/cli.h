@@ -69,7 +69,7 @@ struct cli_opts {
 		*csv_requests, *json_file;
 	cc_ns ring, trigger; /* record: 0: the whole stream */
 	uint64_t max_size;   /* bytes; 0: no bound */
-	bool no_symbols;
+	bool no_symbols, no_cache;
 	const char *gt_log, *trace, *mode;
 	uint32_t min_precision; /* in 1/10000; 0: none */
 	bool help_keys, check, serve, debuginfod;

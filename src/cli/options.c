@@ -84,6 +84,8 @@
 	X(size, ring_bytes, 0, 0, "BYTES", TRACING,                                                \
 	  "kernel ring buffer (4M; 16M for Go programs)")                                          \
 	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \
+	X(flag, no_cache, false, 0, NULL, TRACING,                                                 \
+	  "keep no tables of large programs in $XDG_CACHE_HOME/criticast (~/.cache)")              \
 	X(flag, debuginfod, false, 0, NULL, TRACING,                                               \
 	  "fetch missing debug files from $DEBUGINFOD_URLS")                                       \
 	X(str, request, NULL, 'R', "ID", C(ANALYZE) | C(EXPORT),                                   \

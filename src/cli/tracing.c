@@ -105,7 +105,7 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 
 int tracing_try(const struct cli_opts *opts, struct collect_opts *ret, struct cc_err *why)
 {
-	struct resolver_opts ro = { .names = !opts->no_symbols };
+	struct resolver_opts ro = { .names = !opts->no_symbols, .keep_tables = !opts->no_cache };
 	struct cc_rule_cache rules;
 	*why = (struct cc_err){ .pos = -1 };
 	int err = open_source(opts, &ret->source, why);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ehframe.h"
+#include "radix.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -143,13 +144,6 @@ static int add_fde(struct scan *s, size_t off, struct bytes *b)
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct fde *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 static int scan_all(struct scan *s)
 {
 	for (size_t off = 0; s->len - off >= 8 && s->cnt < FDE_MAX;) {
@@ -183,12 +177,12 @@ int ehframe_read(const uint8_t *data, size_t len, uint64_t addr, struct fde **re
 	struct scan s = { .data = data, .len = len, .addr = addr, .cie_off = SIZE_MAX };
 	int err = scan_all(&s);
 
+	if (!err)
+		err = radix_sort(s.v, s.cnt, sizeof(*s.v));
 	if (err) {
 		free(s.v);
 		return err;
 	}
-	if (s.cnt)
-		qsort(s.v, s.cnt, sizeof(*s.v), by_start);
 	*ret = s.v;
 	*ret_cnt = s.cnt;
 	return 0;
@@ -211,9 +205,10 @@ int ehframe_add_debug(const uint8_t *data, size_t len, struct fde **fdes, size_t
 			memcpy(v + *fde_cnt, s.v, cnt * sizeof(*v));
 			*fdes = v;
 			*fde_cnt += cnt;
-			qsort(v, *fde_cnt, sizeof(*v), by_start);
+			err = radix_sort(v, *fde_cnt, sizeof(*v));
+		} else {
+			err = -ENOMEM;
 		}
-		err = v ? 0 : -ENOMEM;
 	}
 	free(s.v);
 	return err;

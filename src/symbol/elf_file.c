@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ struct elf_block {
 	uint8_t data[BLOCK_BYTES];
 };
 
-int elf_file_new(int fd, struct elf_file **ret)
+int elf_file_open(int fd, struct table_cache *tables, struct elf_file **ret)
 {
 	struct elf_file *f = calloc(1, sizeof(*f));
 	struct stat st;
@@ -34,6 +35,7 @@ int elf_file_new(int fd, struct elf_file **ret)
 	f->fd = fd;
 	f->refs = 1;
 	f->go_err = 1;
+	f->tables = tables;
 	if (fstat(fd, &st)) {
 		err = -errno;
 	} else {
@@ -47,6 +49,7 @@ int elf_file_new(int fd, struct elf_file **ret)
 		elf_file_put(f);
 		return err;
 	}
+	f->tables = NULL;
 	*ret = f;
 	return 0;
 }
@@ -59,9 +62,13 @@ void elf_file_put(struct elf_file *f)
 	go_tab_free(f->go);
 	close(f->fd);
 	free(f->segs);
-	free(f->funcs.v);
-	free(f->objects.v);
-	free(f->fdes);
+	if (f->mapped) {
+		munmap(f->mapped, f->mapped_len);
+	} else {
+		free(f->funcs.v);
+		free(f->objects.v);
+		free(f->fdes);
+	}
 	free(f->blocks);
 	free(f);
 }

@@ -19,7 +19,7 @@ struct elf_seg { /* a PT_LOAD */
 	bool exec;
 };
 
-struct elf_sym { /* of several at one address the best name is kept */
+struct elf_sym { /* of several at one address the best name is kept; addr is what it is sorted by */
 	uint64_t addr;
 	uint32_t size; /* 0: not told */
 	uint32_t name; /* offset in its string table */
@@ -38,6 +38,7 @@ struct elf_block;
 struct cfi;
 struct cfi_row;
 struct go_tab;
+struct table_cache;
 
 struct elf_file {
 	unsigned int refs;
@@ -68,10 +69,19 @@ struct elf_file {
 	struct go_tab *go;                      /* the same; NULL: go_err says why */
 	int go_err;                             /* 1: not searched yet */
 	struct elf_block *blocks;               /* what was read last */
+	struct table_cache *tables;             /* borrowed while it is read; NULL: none */
+	void *mapped;                           /* what funcs, objects and fdes lie in; */
+	size_t mapped_len;                      /* NULL: they are owned one by one */
 };
 
-/* Takes @fd, also on failure. Returns 0, -ENOEXEC if it is no ELF file, -EFBIG, -ENOMEM, -EIO. */
-CC_NODISCARD int elf_file_new(int fd, struct elf_file **ret);
+/* Takes @fd, also on failure. @tables: what large files' tables are looked up in, and kept (see
+ * table_cache.h); NULL: nowhere. Returns 0, -ENOEXEC if it is no ELF file, -EFBIG, -ENOMEM, -EIO.
+ */
+CC_NODISCARD int elf_file_open(int fd, struct table_cache *tables, struct elf_file **ret);
+static inline CC_NODISCARD int elf_file_new(int fd, struct elf_file **ret)
+{
+	return elf_file_open(fd, NULL, ret);
+}
 
 /* Drops one reference; NULL is a no-op. */
 void elf_file_put(struct elf_file *f);

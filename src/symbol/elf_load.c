@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf_load.h"
+#include "radix.h"
 #include "rank.h"
+#include "table_cache.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -60,40 +62,44 @@ static int load_segments(struct loader *l)
 	return 0;
 }
 
-struct cand { /* a symbol while its table is being made */
-	struct elf_sym s;
-	uint32_t rank;
-};
-
-static int by_addr_then_rank(const void *a, const void *b)
+static uint32_t rank_of(const struct loader *l, const struct elf_sym *s)
 {
-	const struct cand *x = a, *y = b;
-
-	if (x->s.addr != y->s.addr)
-		return x->s.addr < y->s.addr ? -1 : 1;
-	if (!x->s.size != !y->s.size)
-		return x->s.size ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->s.name < y->s.name ? -1 : x->s.name > y->s.name;
+	return name_rank(l->str + s->name, l->str_len - s->name);
 }
 
-static int finish_table(struct cand *c, size_t cnt, struct elf_symtab *ret)
+/* Of two at one address. */
+static bool is_better(const struct loader *l, const struct elf_sym *x, const struct elf_sym *y)
+{
+	uint32_t rank_x, rank_y;
+
+	if (!x->size != !y->size)
+		return x->size;
+	rank_x = rank_of(l, x);
+	rank_y = rank_of(l, y);
+	return rank_x != rank_y ? rank_x < rank_y : x->name < y->name;
+}
+
+/* Makes a table of @v, which has symbols as they came; takes it, also on failure. */
+static int finish_table(const struct loader *l, struct elf_sym *v, size_t cnt,
+			struct elf_symtab *ret)
 {
 	size_t out = 0;
 
-	if (!cnt)
-		return 0;
-	qsort(c, cnt, sizeof(*c), by_addr_then_rank);
-	for (size_t i = 0; i < cnt; i++) {
-		if (!i || c[i].s.addr != c[out - 1].s.addr)
-			c[out++] = c[i];
+	if (!cnt || radix_sort(v, cnt, sizeof(*v))) {
+		free(v);
+		return cnt ? -ENOMEM : 0;
 	}
-	ret->v = calloc(out, sizeof(*ret->v));
-	if (!ret->v)
-		return -ENOMEM;
-	for (size_t i = 0; i < out; i++)
-		ret->v[i] = c[i].s;
+	for (size_t i = 0; i < cnt; out++) {
+		struct elf_sym best = v[i];
+
+		while (++i < cnt && v[i].addr == best.addr) {
+			if (is_better(l, &v[i], &best))
+				best = v[i];
+		}
+		v[out] = best;
+	}
+	ret->v = realloc(v, out * sizeof(*v));
+	ret->v = ret->v ? ret->v : v;
 	ret->cnt = out;
 	return 0;
 }
@@ -125,11 +131,17 @@ static bool usable(const struct loader *l, const GElf_Sym *sym, bool *ret_object
 
 static int read_symbols(struct loader *l, Elf_Data *data, size_t cnt)
 {
-	struct cand *funcs = calloc(cnt, sizeof(*funcs)), *objects = calloc(cnt, sizeof(*objects));
+	struct elf_sym *funcs = reallocarray(NULL, cnt, sizeof(*funcs));
+	struct elf_sym *objects = reallocarray(NULL, cnt, sizeof(*objects));
 	size_t func_cnt = 0, object_cnt = 0;
-	int err = funcs && objects ? 0 : -ENOMEM;
+	int err, err2;
 
-	for (size_t i = 0; i < cnt && !err; i++) {
+	if (!funcs || !objects) {
+		free(funcs);
+		free(objects);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < cnt; i++) {
 		GElf_Sym sym;
 		bool object;
 
@@ -137,23 +149,13 @@ static int read_symbols(struct loader *l, Elf_Data *data, size_t cnt)
 			break;
 		if (!usable(l, &sym, &object))
 			continue;
-		struct cand c = {
-			.s = { sym.st_value, (uint32_t)CC_MIN(sym.st_size, UINT32_MAX),
-			       sym.st_name },
-			.rank = name_rank(l->str + sym.st_name, l->str_len - sym.st_name),
-		};
-		if (object)
-			objects[object_cnt++] = c;
-		else
-			funcs[func_cnt++] = c;
+		*(object ? &objects[object_cnt++] : &funcs[func_cnt++]) =
+			(struct elf_sym){ sym.st_value, (uint32_t)CC_MIN(sym.st_size, UINT32_MAX),
+					  sym.st_name };
 	}
-	if (!err)
-		err = finish_table(funcs, func_cnt, &l->f->funcs);
-	if (!err)
-		err = finish_table(objects, object_cnt, &l->f->objects);
-	free(funcs);
-	free(objects);
-	return err;
+	err = finish_table(l, funcs, func_cnt, &l->f->funcs);
+	err2 = finish_table(l, objects, object_cnt, &l->f->objects);
+	return err ? err : err2;
 }
 
 /* The content of a section of at most SECTION_MAX bytes, or NULL. Freed with l->elf. */
@@ -192,7 +194,7 @@ static int load_fdes(struct loader *l, Elf_Scn *scn, const GElf_Shdr *sh)
 {
 	Elf_Data *d = section_data(l, scn, sh);
 
-	if (!d || l->f->fdes)
+	if (!d)
 		return 0;
 	l->f->eh_addr = sh->sh_addr;
 	l->f->eh_off = sh->sh_offset;
@@ -226,43 +228,56 @@ static void note_go_section(struct elf_file *f, const char *name, const GElf_Shd
 	f->maybe_go |= f->go_tab_at.len || f->go_info_at.len;
 }
 
+struct table_at {     /* a section that tables are made of */
+	Elf_Scn *scn; /* NULL: there is none */
+	GElf_Shdr sh;
+};
+
+static int load_tables(struct loader *l, const struct table_at *eh, const struct table_at *debug,
+		       const struct table_at *symtab, const struct table_at *dynsym)
+{
+	int err = eh->scn ? load_fdes(l, eh->scn, &eh->sh) : 0;
+
+	if (!err && debug->scn)
+		err = load_debug_fdes(l, debug->scn, &debug->sh);
+	if (!err && symtab->scn)
+		err = load_symbols(l, symtab->scn, &symtab->sh);
+	if (!err && dynsym->scn && !l->f->funcs.cnt)
+		err = load_symbols(l, dynsym->scn, &dynsym->sh);
+	return err;
+}
+
 static int load_sections(struct loader *l)
 {
-	Elf_Scn *symtab = NULL, *dynsym = NULL, *debug = NULL;
-	GElf_Shdr sh, symtab_sh = { 0 }, dynsym_sh = { 0 }, debug_sh = { 0 };
+	struct table_at symtab = { NULL }, dynsym = { NULL }, eh = { NULL }, debug = { NULL };
+	GElf_Shdr sh;
 	size_t names;
-	int err = 0;
+	int err;
 
 	l->f->maybe_go = !elf_nextscn(l->elf, NULL);
 	if (elf_getshdrstrndx(l->elf, &names))
 		return 0;
-	for (Elf_Scn *scn = elf_nextscn(l->elf, NULL); scn && !err;
-	     scn = elf_nextscn(l->elf, scn)) {
+	for (Elf_Scn *scn = elf_nextscn(l->elf, NULL); scn; scn = elf_nextscn(l->elf, scn)) {
 		if (!gelf_getshdr(scn, &sh))
 			continue;
 		const char *name = elf_strptr(l->elf, names, sh.sh_name);
 
-		if (sh.sh_type == SHT_SYMTAB) {
-			symtab = scn;
-			symtab_sh = sh;
-		} else if (sh.sh_type == SHT_DYNSYM) {
-			dynsym = scn;
-			dynsym_sh = sh;
-		} else if (name && !strcmp(name, ".eh_frame")) {
-			err = load_fdes(l, scn, &sh);
-		} else if (name && !strcmp(name, ".debug_frame")) {
-			debug = scn;
-			debug_sh = sh;
-		} else if (name) {
+		if (sh.sh_type == SHT_SYMTAB)
+			symtab = (struct table_at){ scn, sh };
+		else if (sh.sh_type == SHT_DYNSYM)
+			dynsym = (struct table_at){ scn, sh };
+		else if (name && !strcmp(name, ".eh_frame") && !eh.scn)
+			eh = (struct table_at){ scn, sh };
+		else if (name && !strcmp(name, ".debug_frame"))
+			debug = (struct table_at){ scn, sh };
+		else if (name)
 			note_go_section(l->f, name, &sh);
-		}
 	}
-	if (!err && debug)
-		err = load_debug_fdes(l, debug, &debug_sh);
-	if (!err && symtab)
-		err = load_symbols(l, symtab, &symtab_sh);
-	if (!err && dynsym && !l->f->funcs.cnt)
-		err = load_symbols(l, dynsym, &dynsym_sh);
+	if (table_cache_get(l->f->tables, l->f))
+		return 0;
+	err = load_tables(l, &eh, &debug, &symtab, &dynsym);
+	if (!err)
+		table_cache_put(l->f->tables, l->f);
 	return err;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "maps.h"
+#include "table_cache.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,12 +18,19 @@ struct file_cache {
 	size_t cnt;
 	struct elf_file *vdso;
 	bool vdso_tried;
+	struct table_cache *tables; /* owned; NULL: none */
 };
 
 int file_cache_new(struct file_cache **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	return *ret ? 0 : -ENOMEM;
+}
+
+void file_cache_keep(struct file_cache *c, struct table_cache *tables)
+{
+	table_cache_free(c->tables);
+	c->tables = tables;
 }
 
 void file_cache_free(struct file_cache *c)
@@ -32,6 +40,7 @@ void file_cache_free(struct file_cache *c)
 	for (size_t i = 0; i < c->cnt; i++)
 		elf_file_put(c->v[i]);
 	elf_file_put(c->vdso);
+	table_cache_free(c->tables);
 	free(c);
 }
 
@@ -77,7 +86,7 @@ int file_cache_open(struct file_cache *c, int fd, struct elf_file **ret)
 		*ret = elf_file_get(c->v[0]);
 		return 0;
 	}
-	err = elf_file_new(fd, &f);
+	err = elf_file_open(fd, c->tables, &f);
 	if (err)
 		return err;
 	if (c->cnt == FILE_MAX)

@@ -12,6 +12,8 @@
 struct file_cache;
 
 CC_NODISCARD int file_cache_new(struct file_cache **ret);
+/* From now on tables of large files are looked up in @tables, which it takes, and kept there. */
+void file_cache_keep(struct file_cache *c, struct table_cache *tables);
 void file_cache_free(struct file_cache *c);        /* NULL is a no-op; files in use live on */
 size_t file_cache_mem(const struct file_cache *c); /* bytes */
 

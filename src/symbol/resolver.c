@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resolver_int.h"
+#include "table_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +12,17 @@
 int resolver_new(const struct resolver_opts *o, struct resolver **ret)
 {
 	struct resolver *r = calloc(1, sizeof(*r));
+	struct table_cache *tables = NULL;
 	int err = r ? 0 : -ENOMEM;
 
 	if (!err) {
 		keyset_init(&r->stacks, STACKS_MAX);
 		err = file_cache_new(&r->files);
 	}
+	if (!err && o->keep_tables)
+		err = table_cache_new(&tables);
+	if (tables)
+		file_cache_keep(r->files, tables);
 	if (!err)
 		err = procs_new(o->rules, &r->procs);
 	if (!err)

@@ -10,6 +10,7 @@
 
 struct resolver_opts {
 	bool names;           /* of user frames, data and files too; else only the kernel's */
+	bool keep_tables;     /* of large files, on disk (table_cache.h) */
 	const char *kallsyms; /* NULL: /proc/kallsyms */
 	const struct cc_rule_cache *rules; /* of the source, which outlives it; NULL: it has none */
 };
