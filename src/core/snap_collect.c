@@ -59,7 +59,7 @@ static bool subject_text(void *ctx, const struct cc_request *r, enum filter_key 
 			fmt_text(buf + len, cap - len, "#%u", r->id.ordinal);
 		return len > 0;
 	case FK_UPSTREAM:
-		return fmt_addr(buf, cap, &r->rec.up_peer) > 0;
+		return r->rec.up_votes > 1 && fmt_addr(buf, cap, &r->rec.up_peer) > 0;
 	case FK_LABEL:
 		return fmt_text(buf, cap, "%s", request_label(&r->rec)) > 0;
 	case FK_STATE:

@@ -273,10 +273,11 @@ static cc_str show_upstream(struct labels *n, const struct cc_request *r,
 			    const struct cc_piece *path)
 {
 	const struct cc_piece *most = NULL;
-	cc_str peer = show_addr(n, &r->rec.up_peer);
 
-	if (peer || !tid_is_go(r->tid))
-		return peer;
+	if (r->rec.up_votes > 1)
+		return show_addr(n, &r->rec.up_peer);
+	if (!tid_is_go(r->tid))
+		return 0;
 	for (uint32_t i = 0; r->path_ok && i < r->path_cnt; i++) {
 		const struct cc_piece *p = &path[i];
 
@@ -310,6 +311,7 @@ static int show_request(struct snap_build *b, const struct cc_request *r, struct
 		.recv_task = labels_task(n, r->recv_tid, r->tgid, r->start),
 		.peer = show_addr(n, &r->rec.peer),
 		.up_peer = show_upstream(n, r, path),
+		.up_hint = r->rec.up_votes == 1 ? show_addr(n, &r->rec.up_peer) : 0,
 		.path_sum_ns = r->path_sum_ns,
 		.unexplained_ns = r->unexplained_ns,
 		.ambiguous_ns = r->ambiguous_ns,

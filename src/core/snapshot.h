@@ -108,6 +108,7 @@ struct snap_request {
 	cc_ns start, end, latency_ns;
 	struct snap_task task, recv_task;
 	cc_str peer, up_peer; /* "10.0.0.7:51122", "unix", "" */
+	cc_str up_hint;       /* one vote alone says that it called there: a guess, no answer */
 	cc_ns path_sum_ns, unexplained_ns, ambiguous_ns;
 	cc_ns class_ns[WAIT_CLASS_CNT];
 	uint8_t confidence;

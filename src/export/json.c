@@ -183,6 +183,10 @@ static void put_request(struct json *j, const struct snapshot *s, const struct s
 	} else {
 		json_null(j, "upstream");
 	}
+	if (r->up_hint)
+		put_str(j, "upstream_hint", s, r->up_hint);
+	else
+		json_null(j, "upstream_hint");
 	json_u64(j, "confidence", r->confidence);
 	put_dominant(j, "dominant", s, &r->dominant, &r->root);
 	put_str(j, "verdict", s, r->verdict);

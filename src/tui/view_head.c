@@ -287,6 +287,7 @@ static void request_facts(struct canvas *c, const struct snapshot *s, const stru
 		put_fact(&p, "received by", snap_task_text(s, &r->recv_task).s);
 	put_fact(&p, "at", text_clock(s, r->start, true).s);
 	put_fact(&p, "upstream", snapshot_str(s, r->up_peer));
+	put_fact(&p, "upstream, by one vote only:", snapshot_str(s, r->up_hint));
 	snprintf(text, sizeof(text), "%.16s, out %.16s", text_bytes(r->rec.bytes_in).s,
 		 text_bytes(r->rec.bytes_out).s);
 	if (r->rec.bytes_in || r->rec.bytes_out)

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "answer_trace.h"
+#include "snapshot.h"
 
 TestSuite(link_turn, .timeout = 20);
 
@@ -34,6 +35,7 @@ static struct trace a_call(bool other, bool call_waits, bool answer_waits)
 	r.up_votes = 2;
 	r.up_cookie = 0x300 + R;
 	r.up_calls = 1;
+	r.up_peer = (struct cc_addr){ .family = 2, .port = 5432, .ip = { 10, 0, 0, 9 } };
 	trace_put_req(&t, r);
 	return t;
 }
@@ -50,6 +52,21 @@ static unsigned int votes(struct trace *t, int id)
 	return 0;
 }
 
+/* What people are told: one vote is a hint, no answer. */
+static void expect_told(struct trace *t, const char *upstream, const char *hint)
+{
+	struct snapshot *s;
+	const struct snap_request *r;
+
+	cr_assert_eq(snapshot_build(trace_engine(t), &(struct cc_query){ .group = GROUP_SITE }, &s),
+		     0);
+	r = snapshot_find(s, (struct cc_reqid){ SOCKET(R), 1, CC_REQID_SOCK });
+	cr_assert_not_null(r);
+	cr_expect_str_eq(snapshot_str(s, r->up_peer), upstream);
+	cr_expect_str_eq(snapshot_str(s, r->up_hint), hint);
+	snapshot_free(s);
+}
+
 static void expect_link(struct trace t, bool linked)
 {
 	if (linked)
@@ -63,6 +80,15 @@ Test(link_turn, call_of_a_later_turn) { expect_link(a_call(true, true, false), f
 Test(link_turn, answer_in_a_later_turn_than_the_reply)
 {
 	expect_link(a_call(true, false, true), false);
+}
+Test(link_turn, one_vote_is_a_hint)
+{
+	struct trace yes = a_call(true, false, false), no = a_call(true, true, false);
+
+	expect_told(&yes, "10.0.0.9:5432", "");
+	expect_told(&no, "", "10.0.0.9:5432");
+	trace_done(&yes);
+	trace_done(&no);
 }
 Test(link_turn, alone_nothing_is_mixed_up) { expect_link(a_call(false, true, true), true); }
 
