@@ -52,6 +52,7 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->handlers);
 	vec_done(&e->mem, &e->wakes);
 	vec_done(&e->mem, &e->losses);
+	vec_done(&e->mem, &e->gaps);
 	vec_done(&e->mem, &e->asleep);
 	vec_done(&e->mem, &e->sorted);
 	vec_done(&e->mem, &e->due);

@@ -84,6 +84,7 @@ struct engine {
 	struct decode_buf *buf;
 	VEC(struct cc_rec_wake) wakes; /* that wait until their time is known */
 	VEC(struct loss_span) losses;
+	VEC(struct loss_span) gaps;   /* of parts.c: of one request at a time */
 	VEC(struct loss_span) asleep; /* the machine was suspended at some moment of it */
 	cc_ns boot_at;                /* at the last TICK: its ts, CLOCK_BOOTTIME - ts */
 	int64_t boot_off;
@@ -200,6 +201,13 @@ CC_NODISCARD int link_turn(struct engine *e, struct req *r);
  */
 bool mixed_is_new(struct engine *e, struct req *r);
 struct req *mixed_earlier(struct engine *e, const struct req *r, uint32_t nth);
+
+/* ---- parts.c: answers given in parts ------------------------------------------------------ */
+
+/* Labels @r a stream when it went on several times after its thread had been free of it. */
+void parts_label(struct engine *e, struct req *r);
+/* Marks the pieces of its path, @v, between such parts: that time may not be its own. */
+CC_NODISCARD int parts_mark(struct engine *e, const struct req *r, struct piece_vec *v);
 
 /* ---- walk.c, walk_wait.c ------------------------------------------------------------------ */
 

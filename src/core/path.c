@@ -258,6 +258,9 @@ int path_of_request(struct engine *e, struct req *r, const struct ident_seg *seg
 		r->pub.tid = e->tasks.v.p[segs[0].task].tid;
 		r->pub.tgid = e->tasks.v.p[segs[0].task].tgid;
 	}
+	err = parts_mark(e, r, &w.out);
+	if (!w.err)
+		w.err = err;
 	err = walk_end(&w, r->pub.start, r->pub.end);
 	r->leaned |= w.leaned;
 	r->leaned_open |= w.leaned_open;

@@ -115,7 +115,8 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(READER, 75, "lies unread: this thread reads requests there, by all that is known")      \
 	X(LET_GO_LAST, 89, "who let the lock go last: others may have had it with it or before")  \
 	X(APART, 89,                                                                              \
-	  "a lock of several processes, not all at this address: a holder may be missing")
+	  "a lock of several processes, not all at this address: a holder may be missing")        \
+	X(PARTS, 60, "sent in parts, its thread was free in between: what came later may be a push")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X

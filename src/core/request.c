@@ -201,7 +201,8 @@ static bool req_tells(const struct cc_rec_req *q, const struct req_op *op)
 {
 	if (op->op == CC_OP_RECV)
 		return op->tid == q->recv_tid && (op->t == q->first_recv || op->t == q->last_recv);
-	return op->tid == q->send_tid && (op->t == q->first_send || op->t == q->last_send);
+	return (op->tid == request_first_sender(q) && op->t == q->first_send) ||
+	       (op->tid == q->send_tid && op->t == q->last_send);
 }
 
 static int set_times(struct requests *rs, struct req *r)
@@ -219,7 +220,7 @@ static int set_times(struct requests *rs, struct req *r)
 	}
 	err = req_time(rs, r, q->first_recv, q->recv_tid, CC_OP_RECV) ?:
 	      req_time(rs, r, q->last_recv, q->recv_tid, CC_OP_RECV) ?:
-	      req_time(rs, r, q->first_send, q->send_tid, CC_OP_SEND) ?:
+	      req_time(rs, r, q->first_send, request_first_sender(q), CC_OP_SEND) ?:
 	      req_time(rs, r, q->last_send, q->send_tid, CC_OP_SEND);
 	return err;
 }

@@ -125,7 +125,7 @@ int requests_req_io(struct requests *rs, const struct cc_rec_req *q)
 	return sock_place(rs, s, q->local_port, &q->peer, false) ?:
 	       sock_io(rs, s, (struct sock_io){ q->first_recv, q->recv_tid, CC_OP_RECV }) ?:
 	       sock_io(rs, s, (struct sock_io){ q->last_recv, q->recv_tid, CC_OP_RECV }) ?:
-	       sock_io(rs, s, (struct sock_io){ q->first_send, q->send_tid, CC_OP_SEND }) ?:
+	       sock_io(rs, s, (struct sock_io){ q->first_send, request_first_sender(q), CC_OP_SEND }) ?:
 	       sock_io(rs, s, (struct sock_io){ q->last_send, q->send_tid, CC_OP_SEND });
 }
 

@@ -246,7 +246,8 @@ static int find_mixed(struct engine *e)
 	return err;
 }
 
-/* Whose upstream calls these were, where the kernel could not tell. */
+/* Whose upstream calls these were, where the kernel could not tell; and, as that is known, what is
+ * a stream. */
 static int find_links(struct engine *e)
 {
 	int err = 0;
@@ -264,6 +265,8 @@ static int find_links(struct engine *e)
 			if (linked[n]->finished)
 				err = forget(e, linked[n]);
 	}
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
+		parts_label(e, due_at(e, i)->r);
 	return err;
 }
 
@@ -327,7 +330,8 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	e->idle.valid = false;
 	e->reqs.working_to = to;
 	/* who worked for which request must be known of all before one is walked */
-	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: find_links(e) ?: identify(e, 0, &told);
+	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: find_links(e) ?:
+	      identify(e, 0, &told);
 	if (!err && (e->reqs.news.cnt || told)) {
 		cnt = e->due.cnt;
 		err = forget_leaning(e) ?: forget_open(e, told) ?: identify(e, cnt, &ignored);

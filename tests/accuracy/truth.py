@@ -212,10 +212,10 @@ def nginx_batches(clients=2, batches=80, depth=5):
     """All of a batch is read at once: to its socket that is one exchange with several sends."""
     port = q.free_port()
     p, d = q.nginx("server { listen 127.0.0.1:%d; root @D; }" % port)
-    with open(os.path.join(d, "f"), "wb") as f:
+    with open(os.path.join(d, "page"), "wb") as f:
         f.write(b"\n")
     q.wait_port(port)
-    get = b"GET /f HTTP/1.1\r\nHost: x\r\n\r\n" * depth
+    get = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * depth
     with connect(port) as s:
         lines = http_lines(s)
     return p.pid, lambda: spans(in_processes(
@@ -223,7 +223,7 @@ def nginx_batches(clients=2, batches=80, depth=5):
 
 
 def http_lines(s):
-    s.sendall(b"GET /f HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    s.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     answer = b""
     while part := s.recv(4096):
         answer += part
