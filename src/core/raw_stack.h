@@ -19,7 +19,7 @@ struct cc_rec_snap {     /* size counts only the bytes that are used */
 	__u32 owner_tid;  /* whose stack it is: tid, or the waker */
 	__u32 owner_tgid; /* 0: no user stack */
 	__u64 ip, sp, bp;
-	__u64 regs[13]; /* rax rbx rcx rdx rsi rdi r8 .. r14 (x86-64); x0 .. (arm64: see loader) */
+	__u64 regs[13]; /* rax rbx rcx rdx rsi rdi r8 .. r14 (x86-64); x19 .. x28 x30 (arm64) */
 	__u64 r15;
 	__u64 stack_top;  /* 0: not known */
 	__u32 kframe_cnt; /* frames first, then the bytes */

@@ -3,9 +3,9 @@
  * is run once per address; what it says is kept as a row, shared by all processes that map the
  * file. Not by libdw, whose interpreter trusts the register numbers in the file: the file is
  * hostile, so everything here is bounded. Registers have the numbers they have on x86-64; those of
- * arm64 that a callee keeps take the places of others (cfi_arch). arm64 is not run: its rows are,
- * as readelf has them, but nothing unwinds by them yet. Source: DWARF 5, section 6.4; x86-64
- * psABI 1.0, figure 3.36; DWARF for the Arm 64-bit Architecture, 2023Q3, sections 4.1, 4.4. */
+ * arm64 that a callee keeps take the places of others (cfi_arch). Source: DWARF 5, section 6.4;
+ * x86-64 psABI 1.0, figure 3.36; DWARF for the Arm 64-bit Architecture, 2023Q3, sections 4.1, 4.4.
+ */
 #ifndef CC_CFI_H
 #define CC_CFI_H
 
@@ -57,14 +57,24 @@ struct cfi_source {
 };
 
 #define CFI_DWARF_REGS 32
+#define CFI_SNAP_REGS 14
 
 struct cfi_arch {
 	uint16_t machine;             /* EM_* */
 	uint8_t ra;                   /* number in DWARF of the return address */
 	bool link;                    /* which is a register until it is saved */
+	uint64_t code_mask;           /* what of a signed return address is an address */
 	int8_t place[CFI_DWARF_REGS]; /* by number in DWARF: here; -1: not followed */
+	int8_t snap[CFI_SNAP_REGS];   /* the same by the order of registers in a SNAP, r15 last */
 };
 const struct cfi_arch *cfi_arch(uint16_t machine); /* NULL: not known */
+
+/* What this program runs on, and so what it traces. */
+#if defined(__aarch64__)
+#define CFI_MACHINE_HERE 183 /* EM_AARCH64 */
+#else
+#define CFI_MACHINE_HERE 62 /* EM_X86_64 */
+#endif
 
 struct cfi; /* rows of one file */
 

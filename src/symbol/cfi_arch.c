@@ -6,15 +6,22 @@
 #define NO (-1)
 
 static const struct cfi_arch archs[] = {
-	{ .machine = EM_X86_64, .ra = CFI_RA, .place = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-							 11, 12, 13, 14, 15, 16, NO, NO, NO, NO, NO,
-							 NO, NO, NO, NO, NO, NO, NO, NO, NO, NO } },
-	/* x19 .. x28, the frame pointer x29, the link register x30, sp */
+	{ .machine = EM_X86_64,
+	  .ra = CFI_RA,
+	  .code_mask = UINT64_MAX,
+	  .place = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+		     16, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO },
+	  .snap = { 0, 3, 2, 1, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 } },
+	/* x19 .. x28, the frame pointer x29, the link register x30, sp. The signature of a return
+	 * address is where addresses of 48 bits, which are all that Linux gives unless it is asked
+	 * for more, have nothing. */
 	{ .machine = EM_AARCH64,
 	  .ra = 30,
 	  .link = true,
+	  .code_mask = (1ull << 48) - 1,
 	  .place = { NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO,     NO,     NO,
-		     NO, NO, NO, 0,  1,  2,  3,  4,  5,  8,  9,  10, 11, CFI_FP, CFI_RA, CFI_SP } },
+		     NO, NO, NO, 0,  1,  2,  3,  4,  5,  8,  9,  10, 11, CFI_FP, CFI_RA, CFI_SP },
+	  .snap = { 0, 1, 2, 3, 4, 5, 8, 9, 10, 11, CFI_RA, NO, NO, NO } },
 };
 
 const struct cfi_arch *cfi_arch(uint16_t machine)

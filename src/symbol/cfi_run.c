@@ -39,14 +39,10 @@ static void restore(struct cfi_run *r, uint64_t reg)
 		r->now.regs[reg] = r->initial.regs[reg];
 }
 
-/* Expressions have numbers of registers too, which are known here for one machine only. */
-static struct run_rule take_expr(const struct cfi_run *r, struct bytes *b, enum cfi_kind kind)
+static struct run_rule take_expr(struct bytes *b, enum cfi_kind kind)
 {
 	uint64_t len = take_uleb(b);
 	const uint8_t *p = take_block(b, len);
-
-	if (r->arch->link)
-		return (struct run_rule){ .kind = CFI_UNDEFINED };
 
 	return (struct run_rule){ .kind = (uint8_t)kind, .expr = { p, p ? p + len : NULL, !p } };
 }
@@ -111,7 +107,7 @@ static bool run_cfa_op(struct cfi_run *r, uint8_t op, struct bytes *b)
 	case DW_CFA_def_cfa_offset_sf:
 		return set_cfa_offset(r, (int64_t)((uint64_t)take_sleb(b) * (uint64_t)scale));
 	case DW_CFA_def_cfa_expression:
-		r->now.cfa = take_expr(r, b, CFI_VALUE);
+		r->now.cfa = take_expr(b, CFI_VALUE);
 		return r->now.cfa.kind == CFI_VALUE;
 	}
 	return false;
@@ -154,10 +150,10 @@ static bool run_reg_op(struct cfi_run *r, uint8_t op, struct bytes *b)
 					    .from = (uint8_t)from });
 		return true;
 	case DW_CFA_expression:
-		set_rule(r, reg, take_expr(r, b, CFI_SAVED_AT));
+		set_rule(r, reg, take_expr(b, CFI_SAVED_AT));
 		return true;
 	case DW_CFA_val_expression:
-		set_rule(r, reg, take_expr(r, b, CFI_VALUE));
+		set_rule(r, reg, take_expr(b, CFI_VALUE));
 		return true;
 	}
 	return false;

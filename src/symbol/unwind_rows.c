@@ -5,7 +5,6 @@
 #include "go_tab.h"
 #include "unwinder.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,9 +17,11 @@ struct state { /* of one unwind */
 	struct rows *u;
 	struct maps *maps;
 	const struct unwind_in *in;
-	uint64_t regs[CFI_REGS]; /* of the frame being left */
-	uint32_t valid;          /* bit per register */
-	bool cut;                /* needed stack that was not taken */
+	const struct cfi_arch *arch;
+	uint64_t ip; /* of the frame being left, and its registers */
+	uint64_t regs[CFI_REGS];
+	uint32_t valid; /* bit per register */
+	bool cut;       /* needed stack that was not taken */
 	bool exact; /* the ip is where it stands, not behind a call: innermost and interrupted */
 };
 
@@ -45,10 +46,14 @@ static bool get_reg(const struct state *s, unsigned int reg, uint64_t *ret)
 	return true;
 }
 
+/* Of one that goes by its number in DWARF. */
 static bool eval_reg(void *ctx, unsigned int reg, struct cfi_value *ret)
 {
+	const struct state *s = ctx;
+
 	ret->base = CFI_NUMBER;
-	return get_reg(ctx, reg, &ret->v);
+	return reg < CFI_DWARF_REGS && s->arch->place[reg] >= 0 &&
+	       get_reg(s, (unsigned int)s->arch->place[reg], &ret->v);
 }
 
 static bool eval_load(void *ctx, struct cfi_value *v) { return read_stack(ctx, v->v, &v->v); }
@@ -100,11 +105,33 @@ static enum step end(struct unwind_out *out, enum unwind_end why)
 	return STEP_END;
 }
 
+/* Goes to the caller, which is at @ip. */
+static enum step go_to(struct state *s, uint64_t ip, bool exact)
+{
+	s->ip = ip;
+	s->exact = exact;
+	if (s->arch->link) { /* the call has overwritten it */
+		s->valid &= ~(1u << CFI_RA);
+	} else {
+		s->regs[CFI_RA] = ip;
+		s->valid |= 1u << CFI_RA;
+	}
+	return STEP_ON;
+}
+
+/* The stack shrinks from callee to caller, but a handler may have run on another one, and where the
+ * return address is in a register the innermost function may need no stack at all. */
+static bool may_go_to(const struct state *s, const struct cfi_row *row, uint64_t sp)
+{
+	return row->signal || sp > s->regs[CFI_SP] ||
+	       (sp == s->regs[CFI_SP] && s->arch->link && s->exact);
+}
+
 /* Replaces the registers by those of the caller. */
 static enum step apply_row(struct state *s, const struct cfi *c, const struct cfi_row *row,
 			   struct unwind_out *out)
 {
-	uint64_t regs[CFI_REGS], cfa, sp = s->regs[CFI_SP];
+	uint64_t regs[CFI_REGS], cfa;
 	uint32_t valid = s->valid & ~(1u << CFI_RA);
 	bool has_caller = true;
 
@@ -132,13 +159,12 @@ static enum step apply_row(struct state *s, const struct cfi *c, const struct cf
 		return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD); /* it is the last rule */
 	if (!regs[CFI_RA])
 		return end(out, UNWIND_START);
-	/* the stack shrinks from callee to caller, but a handler may have run on another one */
-	if (regs[CFI_SP] <= sp && !row->signal)
+	if (!may_go_to(s, row, regs[CFI_SP]))
 		return end(out, UNWIND_BAD);
 	memcpy(s->regs, regs, sizeof(regs));
 	s->valid = valid;
-	s->exact = row->signal;
-	return STEP_ON;
+	return go_to(s, row->ra_signed ? regs[CFI_RA] & s->arch->code_mask : regs[CFI_RA],
+		     row->signal);
 }
 
 /* Go code: its own table tells how much lies on the stack, for every address. */
@@ -155,15 +181,13 @@ static enum step by_go_frame(struct state *s, uint32_t size, uint8_t flags, stru
 	s->cut = false;
 	if (!read_stack(s, sp + size, &ip))
 		return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD);
-	s->valid = 1u << CFI_SP | 1u << CFI_RA;
+	s->valid = 1u << CFI_SP;
 	if (size >= sizeof(bp) && read_stack(s, sp + size - sizeof(bp), &bp)) {
 		s->regs[CFI_FP] = bp;
 		s->valid |= 1u << CFI_FP;
 	}
 	s->regs[CFI_SP] = sp + size + sizeof(ip);
-	s->regs[CFI_RA] = ip;
-	s->exact = flags & GO_FUNC_INJECTED;
-	return STEP_ON;
+	return go_to(s, ip, flags & GO_FUNC_INJECTED);
 }
 
 /* No unwind information: code of a JIT, perhaps with frame pointers. */
@@ -176,15 +200,47 @@ static enum step by_frame_pointer(struct state *s, struct unwind_out *out)
 	if (!get_reg(s, CFI_FP, &bp) || bp < s->regs[CFI_SP] || bp & 7 ||
 	    !read_stack(s, bp, &next) || !read_stack(s, bp + 8, &ip))
 		return end(out, s->cut ? UNWIND_CUT : UNWIND_NO_CFI);
+	ip &= s->arch->code_mask;
 	p = maps_find(s->maps, ip - 1);
 	if (!p || !p->exec)
 		return end(out, UNWIND_NO_CFI);
 	out->guessed = true;
 	s->regs[CFI_FP] = next;
 	s->regs[CFI_SP] = bp + 16;
-	s->regs[CFI_RA] = ip;
-	s->valid = 1u << CFI_FP | 1u << CFI_SP | 1u << CFI_RA;
-	s->exact = false;
+	s->valid = 1u << CFI_FP | 1u << CFI_SP;
+	return go_to(s, ip, false);
+}
+
+/* arm64: what a handler returns to. Its unwind information, if it has any, knows of two registers;
+ * the kernel has put all on the stack: struct rt_sigframe of arch/arm64/kernel/signal.c. */
+#define SIGCONTEXT 304 /* 128 of siginfo, 176 of ucontext: its uc_mcontext */
+
+static bool is_sigreturn(struct elf_file *f, const struct mapping *p, uint64_t ip)
+{
+	static const uint32_t code[2] = { 0xd2801168, 0xd4000001 }; /* mov x8, 139; svc 0 */
+	uint32_t there[2];
+
+	return f &&
+	       elf_file_read(f, ip - p->start + p->off, there, sizeof(there)) == sizeof(there) &&
+	       !memcmp(there, code, sizeof(code));
+}
+
+static enum step by_sigcontext(struct state *s, struct unwind_out *out)
+{
+	uint64_t at = s->regs[CFI_SP] + SIGCONTEXT + 8, ip; /* behind fault_address: x0 .. x30 */
+
+	s->cut = false;
+	s->valid = 0;
+	for (unsigned int i = 0; i < CFI_DWARF_REGS; i++) { /* then sp, then the ip */
+		int8_t place = s->arch->place[i];
+
+		if (place >= 0 && read_stack(s, at + i * 8ull, &s->regs[place]))
+			s->valid |= 1u << place;
+	}
+	if (!(s->valid >> CFI_SP & 1) || !read_stack(s, at + CFI_DWARF_REGS * 8ull, &ip))
+		return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD);
+	s->ip = ip;
+	s->exact = true;
 	return STEP_ON;
 }
 
@@ -207,7 +263,7 @@ static const struct cfi_row *row_of_clone(struct elf_file *f, const struct mappi
 
 /* How a frame is left, by what its file tells. */
 struct how {
-	struct elf_file *f;
+	struct elf_file *f; /* NULL: none of this machine */
 	uint64_t vaddr;
 	bool is_go;
 	uint32_t go_size;
@@ -215,15 +271,17 @@ struct how {
 	const struct cfi_row *row; /* NULL: by its frame pointer, if it has one */
 };
 
-static void look_up(struct rows *u, struct maps *m, struct mapping *p, uint64_t at, struct how *ret)
+static void look_up(struct rows *u, const struct cfi_arch *arch, struct maps *m, struct mapping *p,
+		    uint64_t at, struct how *ret)
 {
 	struct elf_file *f = maps_file(m, p, u->files);
 	struct go_tab *go;
 
-	*ret = (struct how){ .f = f };
-	if (!f || f->machine != EM_X86_64 || !f->is64 || maps_vaddr(p, f, at, &ret->vaddr))
+	*ret = (struct how){ .f = NULL };
+	if (!f || f->machine != arch->machine || !f->is64 || maps_vaddr(p, f, at, &ret->vaddr))
 		return;
-	ret->is_go = !elf_file_go(f, false, &go) &&
+	ret->f = f;
+	ret->is_go = !arch->link && !elf_file_go(f, false, &go) &&
 		     go_tab_frame(go, ret->vaddr, &ret->go_size, &ret->go_flags);
 	if (!ret->is_go)
 		ret->row = elf_file_cfi_row(f, ret->vaddr);
@@ -241,11 +299,13 @@ static void rule_of(const struct how *h, uint64_t ip, struct cc_rule *ret)
 
 static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct unwind_out *out)
 {
-	struct cc_rule *rule = s->in->learn ? &out->rules[out->cnt - 1] : NULL;
+	struct cc_rule *rule = s->in->learn && !s->arch->link ? &out->rules[out->cnt - 1] : NULL;
 	struct how h;
 
-	look_up(s->u, s->maps, p, ip, &h);
-	if (h.row && h.row->bad && out->cnt == 1) {
+	look_up(s->u, s->arch, s->maps, p, ip, &h);
+	if (s->arch->link && (!h.row || h.row->bad || h.row->signal) && is_sigreturn(h.f, p, s->ip))
+		return by_sigcontext(s, out);
+	if (h.row && h.row->bad && out->cnt == 1 && !s->arch->link) {
 		h.row = row_of_clone(h.f, p, ip, h.vaddr);
 		if (h.row && !s->regs[0]) /* rax: what clone gives the new thread */
 			return end(out, UNWIND_START);
@@ -253,7 +313,7 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 			rule = NULL; /* true for the thread that called only */
 	}
 	if (rule)
-		rule_of(&h, s->regs[CFI_RA], rule);
+		rule_of(&h, s->ip, rule);
 	if (h.is_go)
 		return by_go_frame(s, h.go_size, h.go_flags, out);
 	if (!h.row || h.row->bad)
@@ -264,14 +324,15 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 static bool rows_rule(struct unwinder *u, struct maps *m, uint64_t ip, bool exact,
 		      struct cc_rule *ret)
 {
+	const struct cfi_arch *arch = cfi_arch(CFI_MACHINE_HERE);
 	uint64_t at = exact ? ip : ip - 1;
 	struct mapping *p = maps_find(m, at);
 	struct how h;
 
 	*ret = (struct cc_rule){ .what = 0 };
-	if (!p || !p->exec)
+	if (!p || !p->exec || arch->link)
 		return false;
-	look_up((struct rows *)u, m, p, at, &h);
+	look_up((struct rows *)u, arch, m, p, at, &h);
 	rule_of(&h, ip, ret);
 	if (h.row && !h.row->bad && h.row->signal)
 		ret->what |= CC_RULE_SIGNAL;
@@ -284,16 +345,19 @@ static void rows_unwind(struct unwinder *u, struct maps *m, const struct unwind_
 	struct state s = { .u = (struct rows *)u,
 			   .maps = m,
 			   .in = in,
+			   .arch = in->arch,
+			   .ip = in->ip,
 			   .valid = (1u << CFI_REGS) - 1,
 			   .exact = true };
 
-	memcpy(s.regs, in->regs, CFI_RA * sizeof(s.regs[0]));
-	s.regs[CFI_RA] = in->ip;
+	memcpy(s.regs, in->regs, sizeof(s.regs));
+	if (!s.arch->link)
+		s.regs[CFI_RA] = in->ip;
 	out->cnt = 0;
 	out->guessed = false;
 	out->miss = 0;
 	for (;;) {
-		uint64_t ip = s.regs[CFI_RA], at = s.exact ? ip : ip - 1;
+		uint64_t ip = s.ip, at = s.exact ? ip : ip - 1;
 		struct mapping *p = maps_find(m, at);
 
 		if (!p || !p->exec) {

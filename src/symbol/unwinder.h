@@ -4,14 +4,15 @@
 #ifndef CC_UNWINDER_H
 #define CC_UNWINDER_H
 
+#include "cfi.h"
 #include "maps.h"
 #include "raw_stack.h"
 #include "rule.h"
 
-#define UNWIND_REGS 33 /* most that an architecture has here (arm64) */
-
 struct unwind_in {
-	uint64_t regs[UNWIND_REGS]; /* in DWARF numbering of the architecture */
+	const struct cfi_arch *arch;
+	uint64_t regs[CFI_REGS]; /* as cfi.h numbers them; CFI_RA: the link register, if it has one
+				  */
 	uint64_t ip, sp;
 	const uint8_t *stack; /* the bytes from sp up; borrowed */
 	size_t stack_len;
@@ -56,9 +57,10 @@ struct unwinder {
 	const struct unwinder_ops *ops;
 };
 
-/* By rows of CFI that are made once per address of a file (cfi.h); x86-64. It goes through signal
- * frames, Go code (go_tab.h), and over code without either by frame pointers (guessed). @c is
- * borrowed and must outlive it. Returns 0 or -ENOMEM. */
+/* By rows of CFI that are made once per address of a file (cfi.h). It goes through signal frames,
+ * Go code (go_tab.h; x86-64), and over code without either by frame pointers (guessed). Rules for
+ * the kernel side (learn) are of x86-64 only. @c is borrowed and must outlive it. Returns 0 or
+ * -ENOMEM. */
 CC_NODISCARD int unwind_rows_new(struct file_cache *c, struct unwinder **ret);
 
 static inline void unwinder_free(struct unwinder *u)
@@ -69,5 +71,7 @@ static inline void unwinder_free(struct unwinder *u)
 
 /* Fills @ret from a SNAP, whose sizes were checked. @ret borrows the stack bytes. */
 void unwind_in_from_snap(const struct cc_rec_snap *s, struct unwind_in *ret);
+/* The same of one that was taken on another machine. */
+void unwind_in_of(const struct cfi_arch *arch, const struct cc_rec_snap *s, struct unwind_in *ret);
 
 #endif
