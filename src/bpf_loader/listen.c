@@ -32,6 +32,7 @@ struct rows {
 struct servers {
 	struct listen_server *v;
 	size_t cnt, cap;
+	uint32_t hidden; /* processes whose descriptors may not be looked at */
 };
 
 static void dir_closep(DIR **d)
@@ -191,6 +192,7 @@ static int scan_fds(uint32_t pid, const struct rows *rows, struct servers *out)
 
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	CC_AUTO(dir_closep) DIR *d = opendir(path);
+	out->hidden += !d && (errno == EACCES || errno == EPERM);
 	while (d && !err && (de = readdir(d))) {
 		ssize_t len = readlinkat(dirfd(d), de->d_name, link, sizeof(link) - 1);
 		const struct row *row;
@@ -263,7 +265,7 @@ static int scan_pid(uint32_t pid, void *ctx)
 	return scan_fds(pid, &s->rows, &s->out);
 }
 
-int listen_list(struct listen_server **ret, size_t *ret_cnt)
+int listen_list(struct listen_server **ret, size_t *ret_cnt, uint32_t *ret_hidden)
 {
 	struct scan s = { 0 };
 	int err = for_each_pid(scan_netns, &s);
@@ -281,6 +283,8 @@ int listen_list(struct listen_server **ret, size_t *ret_cnt)
 		qsort(s.out.v, s.out.cnt, sizeof(*s.out.v), by_port);
 	*ret = s.out.v;
 	*ret_cnt = s.out.cnt;
+	if (ret_hidden)
+		*ret_hidden = s.out.hidden;
 	return 0;
 }
 
@@ -298,7 +302,8 @@ int sock_find_ports(const uint32_t *ports, uint32_t port_cnt, struct cc_err *err
 {
 	struct listen_server *list = NULL;
 	size_t list_cnt = 0, cnt = 0;
-	int res = listen_list(&list, &list_cnt);
+	uint32_t hidden = 0;
+	int res = listen_list(&list, &list_cnt, &hidden);
 
 	if (res) {
 		loader_err(err, "/proc: %s; mount it", strerror(-res));
@@ -318,13 +323,20 @@ int sock_find_ports(const uint32_t *ports, uint32_t port_cnt, struct cc_err *err
 			found = true;
 			add_pid(pids, &cnt, list[i].pid);
 		}
-		if (!found) {
+		if (!found && hidden)
+			loader_err(
+				err,
+				"port %u: no process is seen listening there, but the descriptors "
+				"of %u may not be looked at; run as root, add "
+				"cap_dac_read_search, or give --pid",
+				ports[p], hidden);
+		else if (!found)
 			loader_err(err,
 				   "port %u: no process is seen listening there; start the server "
 				   "or give --pid",
 				   ports[p]);
+		if (!found)
 			res = -ESRCH;
-		}
 	}
 	free(list);
 	if (res) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* listen: who listens where, from /proc alone: for --port and for the picker of servers. Processes
- * whose descriptors may not be looked at (another user's) are not found. */
+ * whose descriptors may not be looked at (another user's, without CAP_DAC_READ_SEARCH) are counted.
+ */
 #ifndef CC_LISTEN_H
 #define CC_LISTEN_H
 
@@ -19,9 +20,9 @@ struct listen_server {
 /*
  * One entry for each process and TCP port it listens on, by port, then pid; a process that listens
  * twice (IPv4 and IPv6, SO_REUSEPORT) counts once. *ret is the caller's to free(); NULL when there
- * is none. Returns 0, -ENOMEM or the -errno of opening /proc.
- * Source: proc(5), /proc/PID/net/tcp, tcp6 and fd.
+ * is none. *ret_hidden (may be NULL): processes that could not be looked at. Returns 0, -ENOMEM or
+ * the -errno of opening /proc. Source: proc(5), /proc/PID/net/tcp, tcp6 and fd.
  */
-CC_NODISCARD int listen_list(struct listen_server **ret, size_t *ret_cnt);
+CC_NODISCARD int listen_list(struct listen_server **ret, size_t *ret_cnt, uint32_t *ret_hidden);
 
 #endif

@@ -3,6 +3,7 @@
 #include "go.h"
 #include "pidns.h"
 #include "refused.h"
+#include "rights.h"
 #include "rules.h"
 #include "sample.h"
 #include "targets.h"
@@ -11,7 +12,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -281,23 +281,20 @@ static bool missing_caps(char *buf, size_t len)
 	static const struct {
 		cap_value_t cap;
 		const char *name;
-	} need[] = { { CAP_BPF, "CAP_BPF" }, { CAP_PERFMON, "CAP_PERFMON" } };
-	cap_flag_value_t has = CAP_CLEAR;
+		bool needed;
+	} caps[] = {
+#define X(cap, needed, gives) { CAP_##cap, "CAP_" #cap, needed },
+		CC_RIGHTS(X)
+#undef X
+	};
 	bool any = false;
-	cap_t caps = cap_get_proc();
 	buf[0] = 0;
-	if (!caps)
-		return false;
-	if (!cap_get_flag(caps, CAP_SYS_ADMIN, CAP_EFFECTIVE, &has) && has == CAP_SET)
-		goto out; /* includes both */
-	for (size_t i = 0; i < ARRAY_SIZE(need); i++)
-		if (cap_get_flag(caps, need[i].cap, CAP_EFFECTIVE, &has) || has != CAP_SET) {
+	for (size_t i = 0; i < ARRAY_SIZE(caps); i++)
+		if (caps[i].needed && rights_have(caps[i].cap) == RIGHTS_NO) {
 			size_t at = strlen(buf);
-			snprintf(buf + at, len - at, "%s%s", any ? " and " : "", need[i].name);
+			snprintf(buf + at, len - at, "%s%s", any ? " and " : "", caps[i].name);
 			any = true;
 		}
-out:
-	cap_free(caps);
 	return any;
 }
 
@@ -307,8 +304,7 @@ static int explain(struct loader *l, int ret, struct cc_err *err)
 	if (missing_caps(caps, sizeof(caps))) {
 		loader_err(err,
 			   "cannot load kernel programs: no %s; run as root, or give the program "
-			   "the right: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep "
-			   "<criticast>",
+			   "the rights: " CC_RIGHTS_SETCAP,
 			   caps);
 		return -EPERM;
 	}

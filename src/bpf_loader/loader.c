@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "criticast.skel.h"
@@ -320,6 +321,18 @@ static int seed_first(struct loader *l)
 	return ret ? ret : seed(l, &l->head);
 }
 
+/* Until the source is freed. */
+static int count_runs(struct loader *l, struct cc_err *err)
+{
+	l->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (l->stats_fd >= 0)
+		return 0;
+	int res = -errno;
+	loader_err(err, "counting program runs: %s; needs Linux 5.8 and CAP_SYS_ADMIN",
+		   strerror(-res));
+	return res;
+}
+
 int loader_source_new(const struct loader_opts *o, struct cc_err *err, struct cc_source **ret)
 {
 	struct loader *l = calloc(1, sizeof(*l));
@@ -335,6 +348,8 @@ int loader_source_new(const struct loader_opts *o, struct cc_err *err, struct cc
 	int res = l->lost ? rings_new(&l->rings) : -ENOMEM;
 	if (!res)
 		res = load_programs(l, o, err);
+	if (!res && o->count_runs)
+		res = count_runs(l, err);
 	if (!res)
 		res = rings_add(l->rings, bpf_map__fd(l->skel->maps.control),
 				bpf_map__max_entries(l->skel->maps.control));

@@ -98,6 +98,7 @@ struct loader_opts {          /* 0 is the default of every field */
 	uint32_t snap_bytes; /* of user stack per snapshot; 0: 8192; at most CC_SNAP_MAX */
 	uint64_t ring_bytes; /* 0: 4 MiB, 16 for Go; rounded up to a power of two of pages */
 	uint32_t follow;     /* hops of processes outside the targets that wake them; 0: none */
+	bool count_runs; /* of programs, and their time: adds ~20 ns to each run; Linux >= 5.8 */
 	struct loader_go go;
 };
 
@@ -120,7 +121,7 @@ struct loader_prog_stats {
 	const char *name;    /* borrowed from the source */
 	const char *section; /* "tp_btf/sched_switch": what it is attached to; borrowed */
 	bool attached;
-	uint64_t run_cnt; /* both 0 unless kernel.bpf_stats_enabled or loader_count_runs() */
+	uint64_t run_cnt; /* both 0 unless kernel.bpf_stats_enabled or count_runs */
 	uint64_t run_time_ns;
 	uint64_t recursion_misses;
 	uint32_t insn_cnt; /* as loaded, after the verifier; 0: not loaded */
@@ -165,9 +166,5 @@ int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t ma
 const char *loader_go_tier_name(enum loader_go_tier t);
 /* "tier 2, ...": for people. */
 const char *loader_req_tier_name(enum loader_req_tier t);
-
-/* Has the kernel count runs and time of BPF programs until the source is freed: adds ~20 ns to
- * each run. Returns 0 or -errno (Linux >= 5.8). */
-CC_NODISCARD int loader_count_runs(struct cc_source *s);
 
 #endif

@@ -2,19 +2,17 @@
 #include "probe.h"
 
 #include "load.h"
+#include "rights.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-#define FIX_ROOT                   \
-	"run as root, or: setcap " \
-	"cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore,cap_syslog+ep <criticast>"
+#define FIX_ROOT "run as root, or: " CC_RIGHTS_SETCAP
 
 struct list {
 	struct loader_probe *probes;
@@ -27,21 +25,6 @@ static void add(struct list *l, const struct loader_probe *p)
 		l->probes[l->cnt++] = *p;
 }
 
-static enum loader_probe_state has_cap(cap_value_t cap)
-{
-	cap_flag_value_t v = CAP_CLEAR;
-	cap_t caps = cap_get_proc();
-	if (!caps)
-		return LOADER_PROBE_UNKNOWN;
-	/* before 5.8 (BPF, PERFMON) and 5.9 (CHECKPOINT_RESTORE) CAP_SYS_ADMIN was all of them; it
-	 * still is, save CAP_SYSLOG and CAP_SYS_PTRACE */
-	bool got = !cap_get_flag(caps, cap, CAP_EFFECTIVE, &v) && v == CAP_SET;
-	if (!got && cap != CAP_SYSLOG && cap != CAP_SYS_PTRACE)
-		got = !cap_get_flag(caps, CAP_SYS_ADMIN, CAP_EFFECTIVE, &v) && v == CAP_SET;
-	cap_free(caps);
-	return got ? LOADER_PROBE_YES : LOADER_PROBE_NO;
-}
-
 static void probe_rights(struct list *l)
 {
 	static const struct {
@@ -50,18 +33,17 @@ static void probe_rights(struct list *l)
 		bool needed;
 		const char *gives;
 	} caps[] = {
-		{ CAP_BPF, "CAP_BPF", true, "loads kernel programs" },
-		{ CAP_PERFMON, "CAP_PERFMON", true, "lets them read kernel and user memory" },
-		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false,
-		  "maps and fds of other users' processes: their stacks and listening ports" },
-		{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", false,
-		  "mapped files of other users' processes, also deleted ones: their symbols" },
-		{ CAP_SYSLOG, "CAP_SYSLOG", false, "kernel addresses: kernel frames have names" },
+#define X(cap, needed, gives) { CAP_##cap, "CAP_" #cap, needed, gives },
+		CC_RIGHTS(X)
+#undef X
 	};
+	static const enum loader_probe_state states[] = { [RIGHTS_NO] = LOADER_PROBE_NO,
+							  [RIGHTS_YES] = LOADER_PROBE_YES,
+							  [RIGHTS_UNKNOWN] = LOADER_PROBE_UNKNOWN };
 	for (size_t i = 0; i < ARRAY_SIZE(caps); i++) {
 		struct loader_probe p = {
 			.group = "rights",
-			.state = has_cap(caps[i].cap),
+			.state = states[rights_have(caps[i].cap)],
 			.needed = caps[i].needed,
 			.gives = caps[i].gives,
 			.fix = FIX_ROOT,

@@ -102,15 +102,3 @@ int loader_prog_stats(struct cc_source *s, struct loader_prog_stats *ret, uint32
 	}
 	return (int)cnt;
 }
-
-int loader_count_runs(struct cc_source *s)
-{
-	struct loader *l = (struct loader *)s;
-	if (l->stats_fd >= 0)
-		return 0;
-	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	if (fd < 0)
-		return -errno;
-	l->stats_fd = fd;
-	return 0;
-}

@@ -77,6 +77,7 @@ struct cli_opts {
 	const char *args[4];
 	uint32_t arg_cnt;
 	bool help_shown; /* --help was asked and answered: exit 0 */
+	bool count_runs; /* no option: for commands that tell what the programs cost */
 };
 
 /* Reads the options of @cmd; on a wrong one writes one line to stderr and returns CLI_USAGE.

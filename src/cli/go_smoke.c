@@ -292,7 +292,7 @@ static enum cli_exit report(struct smoke *s, struct cc_source *src, cc_ns dur)
 static enum cli_exit follow(struct smoke *s, struct collect_opts *c, cc_ns dur)
 {
 	struct feed f = { .smoke = s, .resolver = c->resolver };
-	int fd = stop_signal_open(), err = fd < 0 ? fd : loader_count_runs(c->source);
+	int fd = stop_signal_open(), err = fd < 0 ? fd : 0;
 	cc_ns start = now_ns(), end = start + dur;
 	s->every = dur / (SHOWN + 1);
 	while (!err && now_ns() < end && !stop_signal_came(fd)) {
@@ -318,6 +318,7 @@ int cmd_go_smoke(int argc, char **argv)
 		return cli_fail(CLI_USAGE, "go-smoke follows one process: --pid N");
 	if (!strcmp(o.go, "auto"))
 		o.go = "full"; /* every status change: the most that can be seen, and go wrong */
+	o.count_runs = true;
 	tracing_go_first();
 	s.tgid = o.pids[0];
 	s.names = calloc(NAMES_MAX, sizeof(*s.names));

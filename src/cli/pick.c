@@ -85,7 +85,7 @@ static int list_servers(void *ctx, struct picker_server **ret, size_t *ret_cnt)
 	struct listen_server *l = NULL;
 	size_t cnt = 0, n = 0;
 	(void)ctx;
-	int err = listen_list(&l, &cnt);
+	int err = listen_list(&l, &cnt, NULL);
 	if (err)
 		return err;
 	struct picker_server *v = calloc(cnt + 1, sizeof(*v));
@@ -107,7 +107,7 @@ static enum cli_exit take_server(struct cli_opts *o, const struct picker_server 
 {
 	struct listen_server *l = NULL;
 	size_t cnt = 0;
-	int err = listen_list(&l, &cnt);
+	int err = listen_list(&l, &cnt, NULL);
 	for (size_t i = 0; i < cnt; i++)
 		if (same_server(s, &l[i]) && o->pid_cnt < CLI_LIST_MAX)
 			o->pids[o->pid_cnt++] = l[i].pid;
@@ -181,7 +181,7 @@ void pick_ports(const struct snapshot *s, char *buf, size_t cap)
 	size_t cnt = 0, len = 0;
 	uint16_t last = 0;
 	*buf = '\0';
-	if (listen_list(&l, &cnt))
+	if (listen_list(&l, &cnt, NULL))
 		return;
 	for (size_t i = 0; i < cnt; i++) { /* by port */
 		char one[16];

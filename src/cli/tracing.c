@@ -15,6 +15,7 @@
 #if HAVE_BPF
 #include "go_find.h"
 #include "loader.h"
+#include "rights.h"
 
 struct tier {
 	const char *name;
@@ -85,6 +86,7 @@ static int open_source(const struct cli_opts *o, struct cc_source **ret, struct 
 		.units = o->units,
 		.unit_cnt = o->unit_cnt,
 		.follow = o->follow,
+		.count_runs = o->count_runs,
 		.min_block_ns = o->min_block,
 		.stack_min_ns = o->stack_min,
 		.sample_n = o->sample,
@@ -109,6 +111,7 @@ int tracing_try(const struct cli_opts *opts, struct collect_opts *ret, struct cc
 	struct cc_rule_cache rules;
 	*why = (struct cc_err){ .pos = -1 };
 	int err = open_source(opts, &ret->source, why);
+	rights_narrow(); /* threads that are started from here on have no more than this one */
 	if (!opts->debuginfod) /* the library would ask it by itself */
 		unsetenv("DEBUGINFOD_URLS");
 	if (!err && loader_rule_cache(ret->source, &rules))

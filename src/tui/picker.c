@@ -242,7 +242,7 @@ void picker_draw(struct picker *p, struct canvas *c)
 	if (!cnt)
 		canvas_text(c, 3, HEAD_ROWS, c->w - 4, ROLE_WARN,
 			    p->cnt ? "The filter lets none through."
-				   : "Nothing listens on a TCP port here. Start the server, or "
-				     "give --pid.");
+				   : "Nothing is seen to listen on a TCP port. Start the server, "
+				     "run as root, or give --pid.");
 	draw_bottom(p, c, at, cnt);
 }

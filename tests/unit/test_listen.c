@@ -68,7 +68,7 @@ Test(listen, finds_this_process_and_its_child)
 		pause();
 		_exit(0);
 	}
-	cr_assert_eq(listen_list(&l, &cnt), 0);
+	cr_assert_eq(listen_list(&l, &cnt, NULL), 0);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	s = find(l, cnt, getpid(), port);
