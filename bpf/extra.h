@@ -52,6 +52,16 @@ static __always_inline void extra_owner(struct cc_rec_extra *x, struct task_stru
 	__builtin_memcpy(x->owner_comm, o.comm, CC_COMM_LEN);
 }
 
+static __always_inline void extra_shm(struct cc_rec_extra *x, const struct cpu_state *c)
+{
+	if (!c->shm.inode)
+		return;
+	x->fd_kind = CC_FD_SHM;
+	x->fd_id = c->shm.inode;
+	x->fd_dev = c->shm.dev;
+	x->sock_ports = c->shm.page;
+}
+
 static __always_inline void extra_fd(struct cc_rec_extra *x, struct task_struct *p, __u64 since)
 {
 	struct fd_info f;
@@ -145,6 +155,8 @@ static __noinline int extra_send(struct task_struct *p, struct task_state *st, s
 	if (!(st->now & CC_EP_PREEMPT)) {
 		if (!st->go_none)
 			extra_owner(x, p, st, regs, current);
+		if (current)
+			extra_shm(x, c);
 		if (wake && st->waker_tid)
 			__builtin_memcpy(x->waker_comm, st->waker_comm, CC_COMM_LEN);
 	}

@@ -7,6 +7,41 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+#define VM_SHARED 8 /* include/linux/mm.h */
+
+struct shm_look {
+	__u64 uaddr;
+	struct shm_place at;
+};
+
+static long shm_found(struct task_struct *t, struct vm_area_struct *vma, struct shm_look *l)
+{
+	struct file *f = vma->vm_file;
+
+	if (!(vma->vm_flags & VM_SHARED) || !f)
+		return 0;
+	l->at.page = (__u32)(vma->vm_pgoff + ((l->uaddr - vma->vm_start) >> 12));
+	l->at.dev = f->f_inode->i_sb->s_dev;
+	l->at.inode = f->f_inode->i_ino;
+	return 0;
+}
+
+/* What the memory of a futex of several processes is of: its address says little, each may have it
+ * at another one. Where mmap_lock is taken right now it stays unknown. */
+static __always_inline void shm_look(struct cpu_state *c, struct task_struct *cur,
+				     const struct task_state *st)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(cur);
+	struct shm_look l = {};
+
+	c->shm.inode = 0;
+	if (st->nr != SYS_FUTEX || st->now & CC_EP_PREEMPT || REGS_ARG1(regs) & FUTEX_PRIVATE)
+		return;
+	l.uaddr = REGS_ARG0(regs);
+	bpf_find_vma(cur, l.uaddr, shm_found, &l, 0);
+	c->shm = l.at;
+}
+
 SEC("tp_btf/sched_exit_tp")
 int sched_exit_tp(__u64 *ctx)
 {
@@ -30,6 +65,7 @@ int sched_exit_tp(__u64 *ctx)
 		who.seq = st->seq - 1;
 		snap_spent(c, snap_current(ctx, cur, SNAP_SLOT_RESUME, &who, st->in));
 	}
+	shm_look(c, cur, st);
 	extra_send(cur, st, c, true);
 	return 0;
 }

@@ -74,6 +74,11 @@ struct occupant {
 	__u32 tid, tgid;
 };
 
+struct shm_place {   /* of a shared futex: the same in all processes that have it */
+	__u64 inode; /* 0: not known */
+	__u32 dev, page;
+};
+
 struct cpu_state {
 	__u64 since;      /* the running task's in, any task */
 	__u64 clock_off;  /* CLOCK_MONOTONIC - rq clock */
@@ -88,6 +93,7 @@ struct cpu_state {
 	__u64 overlap[OCCUPANTS];     /* scratch of occupant_most() */
 	__u64 occupied_ns;            /* by occupant_most() */
 	char owner_comm[CC_COMM_LEN]; /* by owner_by_tid() */
+	struct shm_place shm;         /* of the wait that is told now: late tier */
 };
 
 struct {

@@ -128,8 +128,9 @@ const struct episode *wakes_episode_of(const struct task *t, cc_ns at);
 /* The wake that ended @ep released what it waited for: no timer or signal did. */
 bool wakes_is_release(const struct engine *e, const struct episode *ep);
 
-/* @res is memory of several processes, and who ended a wait on it was of one that is not seen to
- * wait for it at this address: it may have waited at another one, and not all wakes are known. */
+/* @res is of several processes, and who ended a wait on it was of one that is not seen to wait for
+ * it: it may do so at another address, or too shortly to be told where, and not all wakes are
+ * known. */
 bool wakes_are_apart(const struct engine *e, uint32_t res);
 
 /* Where @ep's lock wakes are; 0: no lock, or no wakes. */
@@ -235,6 +236,7 @@ struct walk {
 	uint64_t leaned_open;    /* requests not over whose work was met: reqid_bit()s */
 	struct piece_vec out;    /* last first; the pieces within one come before it */
 	struct walk_frame stack[WALK_DEPTH_MAX];
+	cc_ns until; /* the wait being explained goes on until then; 0: it ends where it is told */
 	uint32_t depth;                  /* frames on the stack */
 	uint32_t pieces_max, nested_max; /* WALK_PIECES_MAX, WALK_NESTED_MAX or less */
 	int err;
@@ -267,6 +269,41 @@ cc_ns walk_sibling_end(struct walk *w, const struct task *t, const struct task *
 		       cc_ns b);
 /* Task @ti may be gone into. *ret_cycle: it may not, because it is being walked already. */
 bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle);
+
+/* ---- whole_wait.c -------------------------------------------------------------------------- */
+
+/* Two waits for one thing. A condition variable of glibc has two words that it uses in turn, side
+ * by side in 8 bytes. */
+bool wait_same_object(const struct episode *a, const struct episode *b);
+
+/* When the wait is really over: slices of a wait with a timeout that begins anew are one wait. */
+const struct episode *wait_last_slice(const struct engine *e, const struct task *t,
+				      const struct episode *ep);
+
+/* Woken with others, found nothing, waits again at once: one wait, until a wake was for it. What is
+ * only tried again after a wake for it alone is none: who gave that had the thing. */
+const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
+					const struct episode *ep);
+
+/* The wake that ended @ep woke others from the same thing too. */
+bool wait_is_broadcast(struct engine *e, const struct task *t, const struct episode *ep);
+
+/* The wait that @ep, whose wake was with others and for nothing, goes on to be. NULL: it was for
+ * something, as far as is known. */
+const struct episode *wait_goes_on(struct engine *e, const struct task *t,
+				   const struct episode *ep);
+
+/* The wakes on what a task waits for, the latest first: of the word, and of a condition variable of
+ * its other word. */
+struct wakes_back {
+	const struct lock_wake *v[2];
+	uint32_t left[2], cnt[2];
+};
+void wakes_back_of(struct engine *e, const struct task *t, const struct episode *ep, cc_ns lo,
+		   cc_ns hi, struct wakes_back *ret);
+
+/* The one before; NULL: there is none. *ret_of: of which word. */
+const struct lock_wake *wakes_back_next(struct wakes_back *b, uint32_t *ret_of);
 
 /* ---- go_walk.c ---------------------------------------------------------------------------- */
 

@@ -148,6 +148,7 @@ size_t engine_resource_name(const struct engine *e, uint32_t resource, char *buf
 	r = &e->res.v.p[resource - 1];
 	switch ((enum res_kind)r->kind) {
 	case RES_NONE:
+	case RES_SHARED: /* what waits on it is told by its process' own address */
 		break;
 	case RES_FUTEX:
 		return futex_name(e, r, buf, cap);

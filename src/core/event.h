@@ -141,6 +141,7 @@ enum {
 	CC_FD_INOTIFY = 14,
 	CC_FD_IO_URING = 15,
 	CC_FD_OTHER = 16,
+	CC_FD_SHM = 17, /* no descriptor: of the file that a shared futex's memory is of */
 };
 
 /* cc_rec.flags of EXTRA. ABI: append only. */
@@ -179,7 +180,7 @@ struct cc_rec_extra {    /* same tid and seq as its EPISODE, which comes before 
 	__u32 fd_kind;    /* CC_FD_* */
 	__u64 fd_id;      /* socket cookie, or inode */
 	__u32 fd_dev;     /* s_dev of the inode */
-	__u32 sock_ports; /* local << 16 | remote, host order */
+	__u32 sock_ports; /* local << 16 | remote, host order; SHM: page of the file */
 	__u32 srtt_us;    /* TCP: smoothed round trip time at resume; 0: not known */
 	__u32 retrans;    /* TCP: retransmissions during this wait */
 };
@@ -572,8 +573,7 @@ struct cc_rec_go_task { /* aux: 1 born, 2 seen, 3 dead */
 _Static_assert(sizeof(struct cc_rec_go_task) == 64, "wire size");
 
 /* Told whenever it differs from what was told last of this thread, so also at each switch-out and
- * wake: ts is when it was seen, the change may have been earlier, since the thread's last record.
- */
+ * wake. ts: seen then; the change may have been earlier, since the thread's last record. */
 struct cc_rec_go_on { /* aux: 1 got the thread, 0 left it; goid 0: it had none, this is a Go process
 		       */
 	struct cc_rec h;

@@ -8,6 +8,7 @@ struct helper { /* task @ti, for whose work another one waits until @hi */
 	struct walk *w;
 	uint32_t ti;
 	cc_ns lo, hi;
+	cc_ns until;             /* when it is over: not before @hi */
 	struct cc_reqid serving; /* the request of the one that waits */
 };
 
@@ -19,7 +20,7 @@ static struct cc_reqid wake_served(struct walk *w, const struct given_wake *g)
 	const struct episode *ep = t ? wakes_episode_of(t, g->t) : NULL;
 	cc_ns ignored;
 
-	if (!ep || engine_classify(e, t, ep).is_lock)
+	if (!ep || engine_classify(e, t, ep).is_lock || wait_goes_on(e, t, ep))
 		return (struct cc_reqid){ 0 };
 	w->leaned |= 1ull << (t->tid % 64);
 	return owner_serving(e, t, ep->out + 1, 0, &ignored);
@@ -41,7 +42,7 @@ static struct cc_reqid by_wakes(const struct helper *h, cc_ns at, cc_ns *start)
 		return none; /* idle: for nobody */
 	}
 	*start = CC_MAX(*start, idle);
-	g = wakes_given(t, h->lo, h->hi - 1, &cnt);
+	g = wakes_given(t, h->lo, CC_MAX(h->hi, h->until) - 1, &cnt);
 	for (; i < cnt && g[i].t < at; i++)
 		if (wake_served(h->w, &g[i]).kind != CC_REQID_NONE)
 			*start = CC_MAX(*start, g[i].t);
@@ -202,8 +203,12 @@ static void nest_lock(struct helper *h, uint16_t depth)
 void walk_nest(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, uint16_t depth, enum nest_kind kind,
 	       cc_ns handoff)
 {
-	struct helper h = { .w = w, .ti = ti, .lo = lo, .hi = hi, .serving = w->serving };
+	struct helper h = {
+		.w = w, .ti = ti, .lo = lo, .hi = hi, .until = w->until, .serving = w->serving
+	};
 	struct cc_reqid blame = w->blame;
+
+	w->until = 0;
 
 	w->leaned |= 1ull << (w->e->tasks.v.p[ti].tid % 64);
 	w->stack[w->depth++] = (struct walk_frame){ .task = ti, .handoff = handoff };

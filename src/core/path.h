@@ -94,7 +94,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted")  \
 	X(NAGLE, 75, "about 40 ms: maybe a small write, held back until one is acknowledged")     \
 	X(SUSPENDED, 75, "the machine slept meanwhile: its clock stood still")                    \
-	X(HERD, 75, "woken with others for nothing and waited again, until this wake")            \
+	X(HERD, 75, "woken with others: who of them it was for, what they did next tells")        \
 	X(QUEUE_UNFED, 89, "no hand-over seen, nor who gives its thread work: it lay queued")     \
 	X(TOGETHER, 43, "maybe worked on together with the one that was over right before it")    \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")      \

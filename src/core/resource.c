@@ -11,8 +11,10 @@ void resources_init(struct resources *rs, struct mem *mem)
 
 void resources_done(struct resources *rs)
 {
-	for (uint32_t i = 0; i < rs->v.cnt; i++)
+	for (uint32_t i = 0; i < rs->v.cnt; i++) {
 		vec_done(rs->mem, &rs->v.p[i].wakes);
+		vec_done(rs->mem, &rs->v.p[i].sharers);
+	}
 	vec_done(rs->mem, &rs->v);
 	vec_done(rs->mem, &rs->free);
 	map_done(rs->mem, &rs->by_key);
@@ -143,6 +145,7 @@ static void resource_free(struct resources *rs, uint32_t i)
 		rs->v.p[at - 1].next = r->next;
 	}
 	vec_done(rs->mem, &r->wakes);
+	vec_done(rs->mem, &r->sharers);
 	*r = (struct resource){ .kind = RES_NONE };
 	rs->free.p[rs->free.cnt++] = i;
 }

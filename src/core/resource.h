@@ -8,21 +8,30 @@
 
 enum res_kind {
 	RES_NONE,
-	RES_FUTEX, /* id: low 32 bits of the address, in tgid */
-	RES_KLOCK, /* id: kernel address */
-	RES_FILE,  /* id: inode, id2: device */
-	RES_SOCK,  /* id: cookie */
-	RES_FD,    /* id: number, in tgid */
-	RES_GO,    /* id: address of a channel, mutex ..., id2: wait class, in tgid */
+	RES_FUTEX,  /* id: low 32 bits of the address, in tgid */
+	RES_SHARED, /* a futex in memory of several processes, wherever each has it. id: inode of
+		     * its file, id2: offset in it, tgid: device */
+	RES_KLOCK,  /* id: kernel address */
+	RES_FILE,   /* id: inode, id2: device */
+	RES_SOCK,   /* id: cookie */
+	RES_FD,     /* id: number, in tgid */
+	RES_GO,     /* id: address of a channel, mutex ..., id2: wait class, in tgid */
 	RES_GO_RUNQ,
 };
 
-#define FUTEX_OF_ALL \
-	UINT32_MAX /* as tgid: in memory that processes share, at this address in each of them */
+#define FUTEX_OF_ALL                                                                            \
+	UINT32_MAX /* as tgid: in memory that processes share, at this address in each of them: \
+		    * all that is known where its file was not told */
 
 struct lock_wake { /* @waker released, @wakee was woken */
 	cc_ns t;
 	uint32_t waker_tid, wakee_tid;
+};
+
+struct sharer { /* a process that has what several have in common */
+	uint32_t tgid;
+	bool waited; /* its waits are known to be for it */
+	bool woke;   /* it ended a wait of another one */
 };
 
 struct resource {
@@ -32,10 +41,12 @@ struct resource {
 	uint8_t kind;    /* enum res_kind */
 	uint8_t learned; /* FUTEX: enum wait_class, FD: CC_FD_*, from the EXTRA of a slow wait on
 			  * it, for short ones that have none; 0: not known */
-	bool across;     /* FUTEX of a process: others have it too, its wakes are FUTEX_OF_ALL's */
-	uint32_t waker_tgid; /* FUTEX_OF_ALL: the last process that ended a wait of another one */
-	uint32_t sorted;     /* so many wakes are in order, those after are not yet */
-	uint32_t near;       /* where wakes were asked for last */
+	bool across;     /* FUTEX of a process: others have it too, its wakes are with shm_* */
+	uint32_t shm_dev;
+	uint64_t shm_id, shm_off; /* of its RES_SHARED; 0: FUTEX_OF_ALL, by address */
+	uint32_t sorted;          /* so many wakes are in order, those after are not yet */
+	uint32_t near;            /* where wakes were asked for last */
+	VEC(struct sharer) sharers;
 	VEC(struct lock_wake) wakes;
 	bool marked;
 	uint32_t next; /* 1 + index of another with the same hash */

@@ -6,16 +6,29 @@
 
 #include "engine_priv.h"
 
+/* What the processes that have futex @r have in common: the place in the file that its memory is
+ * of, or, where that was not told, its address. 0: none (or no memory, when it is to be made). */
+static uint32_t common_find(const struct engine *e, const struct resource *r)
+{
+	if (r->shm_id)
+		return resources_find(&e->res, RES_SHARED, r->shm_id, r->shm_off, r->shm_dev);
+	return resources_find(&e->res, RES_FUTEX, r->id, 0, FUTEX_OF_ALL);
+}
+
+static uint32_t common_get(struct engine *e, const struct resource *r)
+{
+	if (r->shm_id)
+		return resources_get(&e->res, RES_SHARED, r->shm_id, r->shm_off, r->shm_dev);
+	return resources_get(&e->res, RES_FUTEX, r->id, 0, FUTEX_OF_ALL);
+}
+
 /* A futex of @tgid, or, once it is known to be one of several processes, what they have in common.
- * They need not have it at the same address: then there are several of these, and futex_is_apart().
  */
 static uint32_t futex_find(const struct engine *e, uint32_t key, uint32_t tgid)
 {
 	uint32_t res = resources_find(&e->res, RES_FUTEX, key, 0, tgid);
 
-	if (res && e->res.v.p[res - 1].across)
-		return resources_find(&e->res, RES_FUTEX, key, 0, FUTEX_OF_ALL);
-	return res;
+	return res && e->res.v.p[res - 1].across ? common_find(e, &e->res.v.p[res - 1]) : res;
 }
 
 /* The rwsem that the kernel waited for, or the futex. */
@@ -28,8 +41,8 @@ static uint32_t lock_resource(struct engine *e, const struct task *t, const stru
 		return go_resource(e, t, ep);
 	if (!classify_is_futex(&e->cls, ep))
 		return resources_get(&e->res, RES_KLOCK, s->uaddr, 0, 0);
-	res = futex_find(e, ep->key, t->tgid);
-	return res ? res : resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
+	res = resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
+	return res && e->res.v.p[res - 1].across ? common_get(e, &e->res.v.p[res - 1]) : res;
 }
 
 static bool is_on_lock(const struct engine *e, const struct episode *ep)
@@ -56,33 +69,81 @@ uint32_t wakes_lock_of(const struct engine *e, const struct task *t, const struc
 	return resources_find(&e->res, RES_KLOCK, s->uaddr, 0, 0);
 }
 
+static bool is_common(const struct resource *r)
+{
+	return r->kind == RES_SHARED || (r->kind == RES_FUTEX && r->tgid == FUTEX_OF_ALL);
+}
+
+static struct sharer *sharer_get(struct engine *e, uint32_t res, uint32_t tgid)
+{
+	struct resource *r = &e->res.v.p[res - 1];
+
+	for (uint32_t i = 0; i < r->sharers.cnt; i++)
+		if (r->sharers.p[i].tgid == tgid)
+			return &r->sharers.p[i];
+	if (vec_reserve(&e->mem, &r->sharers, r->sharers.cnt + 1))
+		return NULL;
+	r->sharers.p[r->sharers.cnt] = (struct sharer){ .tgid = tgid };
+	return &r->sharers.p[r->sharers.cnt++];
+}
+
+static int note_sharers(struct engine *e, uint32_t res, uint32_t waited, uint32_t woke)
+{
+	struct sharer *s = sharer_get(e, res, waited);
+
+	if (!s)
+		return -ENOMEM;
+	s->waited = true;
+	if (woke == waited)
+		return 0;
+	s = sharer_get(e, res, woke);
+	if (!s)
+		return -ENOMEM;
+	s->woke = true;
+	return 0;
+}
+
 bool wakes_are_apart(const struct engine *e, uint32_t res)
 {
-	const struct resource *r = res ? &e->res.v.p[res - 1] : NULL, *other;
-	uint32_t i;
+	const struct resource *r = res ? &e->res.v.p[res - 1] : NULL;
 
-	if (!r || r->kind != RES_FUTEX || r->tgid != FUTEX_OF_ALL || !r->waker_tgid)
-		return false;
-	i = resources_find(&e->res, RES_FUTEX, r->id, 0, r->waker_tgid);
-	other = i ? &e->res.v.p[i - 1] : NULL;
-	return !other || !other->across;
+	for (uint32_t i = 0; r && i < r->sharers.cnt; i++)
+		if (r->sharers.p[i].woke && !r->sharers.p[i].waited)
+			return true;
+	return false;
 }
 
 /* The futex is one of several processes: what is known of it goes to what they have in common. */
 static int join_across(struct engine *e, uint32_t res)
 {
-	uint32_t all = resources_get(&e->res, RES_FUTEX, e->res.v.p[res - 1].id, 0, FUTEX_OF_ALL);
-	struct resource *r;
+	struct resource r = e->res.v.p[res - 1];
+	uint32_t all = common_get(e, &r);
 	int err = all ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; !err && i < e->res.v.p[res - 1].wakes.cnt; i++)
-		err = resource_wake(&e->res, all, e->res.v.p[res - 1].wakes.p[i]);
+	for (uint32_t i = 0; !err && i < r.wakes.cnt; i++)
+		err = resource_wake(&e->res, all, r.wakes.p[i]);
 	if (err)
 		return err;
-	r = &e->res.v.p[res - 1];
-	r->wakes.cnt = r->sorted = r->near = 0;
-	r->across = true;
-	return 0;
+	e->res.v.p[res - 1].across = true;
+	e->res.v.p[res - 1].wakes.cnt = 0;
+	e->res.v.p[res - 1].sorted = e->res.v.p[res - 1].near = 0;
+	return note_sharers(e, all, r.tgid, r.tgid);
+}
+
+/* Where @r lies, as the wait @s tells. Returns whether it was not known to be one of several
+ * processes, or to lie there. */
+static bool learn_across(struct resource *r, const struct side *s)
+{
+	uint64_t off = (uint64_t)s->sock_ports << 12 | (s->uaddr & 4095);
+	bool news = !r->across;
+
+	if (s->fd_kind != CC_FD_SHM)
+		return news;
+	news |= r->shm_id != s->fd_id || r->shm_off != off || r->shm_dev != s->fd_dev;
+	r->shm_id = s->fd_id;
+	r->shm_off = off;
+	r->shm_dev = s->fd_dev;
+	return news;
 }
 
 /* What a slow wait tells about its futex or descriptor holds for the short ones on it. */
@@ -100,7 +161,7 @@ static int learn(struct engine *e, const struct task *t, const struct episode *e
 			return -ENOMEM;
 		e->res.v.p[res - 1].learned = (uint8_t)classify_futex(s);
 		e->res.v.p[res - 1].uaddr = s->uaddr;
-		if (classify_futex_is_across(s) && !e->res.v.p[res - 1].across)
+		if (classify_futex_is_across(s) && learn_across(&e->res.v.p[res - 1], s))
 			return join_across(e, res);
 	} else if (s->fd >= 0 && s->fd_kind != CC_FD_NONE && ep->key == (uint32_t)s->fd) {
 		res = resources_get(&e->res, RES_FD, ep->key, 0, t->tgid);
@@ -130,11 +191,10 @@ static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep)
 		res = lock_resource(e, &e->tasks.v.p[ti], ep);
 		if (!res)
 			return -ENOMEM;
-		if (e->res.v.p[res - 1].tgid == FUTEX_OF_ALL &&
-		    ep->waker_tgid != e->tasks.v.p[ti].tgid)
-			e->res.v.p[res - 1].waker_tgid = ep->waker_tgid;
 		err = resource_wake(&e->res, res,
 				    (struct lock_wake){ ep->wake, ep->waker_tid, tid });
+		if (!err && is_common(&e->res.v.p[res - 1]))
+			err = note_sharers(e, res, e->tasks.v.p[ti].tgid, ep->waker_tgid);
 		if (err)
 			return err;
 	}

@@ -4,8 +4,6 @@
 
 #include "engine_priv.h"
 
-#define SLICE_GAP CC_US(100) /* between two timed slices of one wait for a lock */
-
 struct wait { /* [a, b) of a wait of task @ti */
 	uint32_t ti;
 	cc_ns a, b;
@@ -202,61 +200,6 @@ static void emit_explained(struct walk *w, struct cc_piece *p, struct task *othe
 
 /* ---- locks (rule 4) ----------------------------------------------------------------------- */
 
-/* Two waits for one thing. A condition variable of glibc has two words that it uses in turn, side
- * by side in 8 bytes. */
-static bool same_object(const struct episode *a, const struct episode *b)
-{
-	return (a->key | 7) == (b->key | 7) && a->syscall == b->syscall;
-}
-
-/* When the wait is really over: slices of a wait with a timeout that begins anew are one wait. */
-static const struct episode *last_slice(const struct walk *w, const struct task *t,
-					const struct episode *ep)
-{
-	const struct episode *end = t->eps.p + t->eps.cnt;
-	const struct side *s = ep_side(&w->e->tasks, ep);
-
-	if (ep == &t->open.ep)
-		return ep;
-	while (s && s->flags & CC_EX_TIMEOUT && ep + 1 < end && same_object(&ep[0], &ep[1]) &&
-	       ep[1].out - ep->in <= SLICE_GAP && ep_blocked(ep + 1)) {
-		ep++;
-		s = ep_side(&w->e->tasks, ep);
-	}
-	return ep;
-}
-
-/* The wake that ended @ep woke others from the same thing too. */
-static bool is_broadcast(struct walk *w, const struct task *t, const struct episode *ep)
-{
-	uint32_t res = wakes_lock_of(w->e, t, ep), cnt = 0;
-	const struct lock_wake *v;
-	cc_ns from = ep->wake > SLICE_GAP ? ep->wake - SLICE_GAP : 0;
-
-	if (!res || !ep_task_wake(ep))
-		return false;
-	v = resource_wakes(&w->e->res, res, from, ep->wake + SLICE_GAP, &cnt);
-	for (uint32_t i = 0; i < cnt; i++)
-		if (v[i].waker_tid == ep->waker_tid && v[i].wakee_tid != t->tid)
-			return true;
-	return false;
-}
-
-/* Woken with others, found nothing, waits again at once: one wait, until a wake was for it. What is
- * only tried again after a wake for it alone is none: who gave that had the thing. */
-static const struct episode *last_of_herd(struct walk *w, const struct task *t,
-					  const struct episode *ep)
-{
-	const struct episode *end = t->eps.p + t->eps.cnt;
-
-	if (ep == &t->open.ep)
-		return ep;
-	while (ep + 1 < end && same_object(&ep[0], &ep[1]) && ep[1].out - ep->in <= SLICE_GAP &&
-	       ep_blocked(ep + 1) && ep_task_wake(ep + 1) && is_broadcast(w, t, ep))
-		ep++;
-	return ep;
-}
-
 struct lock_part { /* [from, to): @holder's; 0: not known */
 	cc_ns from, to;
 	uint32_t holder;
@@ -315,7 +258,7 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	} else {
 		p.evidence |= CC_EV_BIT(HOLDER_CUT);
 	}
-	if (x->kind.shared)
+	if (x->kind.shared || !x->kind.is_lock)
 		p.evidence |= CC_EV_BIT(LET_GO_LAST);
 	if (x->apart)
 		p.evidence |= CC_EV_BIT(APART);
@@ -359,30 +302,102 @@ static bool woken_then(const struct lock_wake *v, uint32_t cnt, uint32_t i, uint
 	return false;
 }
 
-static void walk_lock(struct walk *w, struct wait *x)
+/* waits of who ended one that are looked at for one of its own on the same thing */
+#define TAKERS_LOOKED 64
+
+/* @t's wait for what @x waits for, of those that began before @before the last. NULL: none. */
+static const struct episode *waited_too(const struct walk *w, const struct wait *x,
+					const struct task *t, cc_ns before)
+{
+	const struct task *own = &w->e->tasks.v.p[x->ti];
+	const struct episode *ep = x->tp->ep;
+	uint32_t res = wakes_lock_of(w->e, own, ep);
+
+	for (uint32_t i = task_ep_from(t, before), n = 0; i-- > 0 && n < TAKERS_LOOKED; n++) {
+		const struct episode *o = &t->eps.p[i];
+
+		if (o->syscall == ep->syscall && ep_blocked(o) &&
+		    (t->tgid == own->tgid ? wait_same_object(o, ep)
+					  : res && wakes_lock_of(w->e, t, o) == res))
+			return o;
+	}
+	return NULL;
+}
+
+/* A condition variable or a semaphore by which a thing goes from one to the next: who ended the
+ * wait waited for it too. Who only gives work to others does not. */
+static bool is_taken_in_turn(const struct walk *w, const struct wait *x, const struct episode *last)
+{
+	const struct task *waker;
+
+	if ((x->kind.cls != WAIT_COND && x->kind.cls != WAIT_SEMA) || ep_is_go(x->tp->ep) ||
+	    !classify_is_futex(&w->e->cls, x->tp->ep) || !ep_task_wake(last))
+		return false;
+	waker = tasks_find(&w->e->tasks, last->waker_tid, last->wake);
+	return is_traced(waker) && waited_too(w, x, waker, last->wake);
+}
+
+enum turn {
+	TURN_ENDS,    /* who has it next waited for it then: the part of who gave the wake ends */
+	TURN_IS_LATE, /* who has it next had it already, or was at work: no concern of its */
+	TURN_UNKNOWN, /* it came by at the right moment, or was at work all the time */
+};
+
+/* Of such a one: what the wake @v, before it was @holder's, says of @x. @b: the wakes before. */
+static enum turn turn_at(const struct walk *w, const struct wait *x, const struct lock_wake *v,
+			 struct wakes_back b, uint32_t holder)
+{
+	const struct task *t = tasks_find(&w->e->tasks, holder, v->t);
+	const struct episode *ep = t ? waited_too(w, x, t, v->t) : NULL;
+	const struct lock_wake *before;
+	uint32_t ignored;
+
+	if (!ep)
+		return TURN_UNKNOWN;
+	if (ep_blocked_end(ep) >= v->t)
+		return TURN_ENDS;
+	if (ep_blocked_end(ep) <= x->tp->ep->out)
+		return TURN_UNKNOWN;
+	while ((before = wakes_back_next(&b, &ignored)) && before->t > ep_blocked_end(ep))
+		if (before->waker_tid == holder)
+			return TURN_UNKNOWN; /* it let go, and has it again */
+	return TURN_IS_LATE;
+}
+
+/* @last: the wait that it goes on to be, and ends with. */
+static void walk_lock(struct walk *w, struct wait *x, const struct episode *last)
 {
 	const struct task *t = &w->e->tasks.v.p[x->ti];
-	const struct episode *ep = x->tp->ep, *last = last_slice(w, t, ep);
-	cc_ns out = ep->out, to = ep_blocked_end(last);
-	uint32_t res = wakes_lock_of(w->e, t, ep), cnt = 0;
-	const struct lock_wake *v = NULL;
-	struct lock_part part = { .to = to };
+	const struct episode *ep = x->tp->ep;
+	struct lock_part part = { .to = ep_blocked_end(last) };
+	const struct lock_wake *v;
+	struct wakes_back b;
+	enum turn turn;
+	uint32_t of;
 
-	x->apart = wakes_are_apart(w->e, res);
-	if (res)
-		v = resource_wakes(&w->e->res, res, out, to, &cnt);
+	x->apart = wakes_are_apart(w->e, wakes_lock_of(w->e, t, ep));
+	wakes_back_of(w->e, t, ep, ep->out, part.to, &b);
 	if (ep_task_wake(last) && wakes_is_release(w->e, last))
 		part.holder = last->waker_tid;
 	/* backward: each wake before ends the part of who gave it */
-	for (uint32_t i = cnt; i-- > 0 && !w->err;) {
-		if (v[i].t >= part.to)
+	while (!w->err && (v = wakes_back_next(&b, &of)) != NULL) {
+		if (v->t >= part.to)
 			continue;
-		part.from = v[i].t;
-		part.handoff = woken_then(v, cnt, i, part.holder);
+		if (!x->kind.is_lock && v->waker_tid == part.holder)
+			continue; /* it woke several */
+		turn = x->kind.is_lock ? TURN_ENDS : turn_at(w, x, v, b, part.holder);
+		if (turn == TURN_IS_LATE)
+			continue;
+		part.from = v->t;
+		part.handoff = woken_then(b.v[of], b.cnt[of], b.left[of], part.holder);
 		emit_part(w, x, &part);
-		part = (struct lock_part){ .to = v[i].t, .holder = v[i].waker_tid };
+		part = (struct lock_part){ .to = v->t, .holder = v->waker_tid };
+		if (turn == TURN_UNKNOWN) {
+			part.holder = 0;
+			break;
+		}
 	}
-	part.from = out;
+	part.from = ep->out;
 	part.first = true;
 	emit_part(w, x, &part);
 }
@@ -405,34 +420,54 @@ static enum nest_kind nest_kind_of(const struct walk *w, struct wait *x)
 	return x->kind.is_lock ? NEST_LOCK : NEST_HELP;
 }
 
-static void walk_woken(struct walk *w, struct wait *x)
+/* Every wake on the lock is known: each ends one holder's part. Not of an rwlock, which several
+ * have at a time. */
+static bool is_lock_cut(const struct walk *w, const struct wait *x)
 {
 	const struct episode *ep = x->tp->ep;
+	const struct side *s = ep_is_go(ep) ? NULL : ep_side(&w->e->tasks, ep);
+
+	if (!ep->wake || (s && s->site == FUTEX_SITE_RWLOCK))
+		return false;
+	return x->kind.cls == WAIT_LOCK || x->kind.cls == WAIT_KLOCK ||
+	       (x->kind.cls == WAIT_MUTEX && x->piece.resource);
+}
+
+/* The wait that @x goes on to be: it ends as that one does. */
+static const struct episode *whole_wait(struct walk *w, struct wait *x)
+{
+	const struct task *t = &w->e->tasks.v.p[x->ti];
+	const struct episode *ep = x->tp->ep, *slice, *last;
+
+	if (ep_is_go(ep) || (!x->kind.is_lock && x->kind.cls != WAIT_COND))
+		return ep;
+	last = slice = wait_last_slice(w->e, t, ep);
+	if (x->kind.cls == WAIT_COND)
+		last = wait_last_of_herd(w->e, t, slice);
+	if (x->kind.cls == WAIT_COND && ep_task_wake(last) && wait_is_broadcast(w->e, t, last))
+		x->piece.evidence |= CC_EV_BIT(HERD);
+	if (last == ep || !ep_task_wake(last) || is_lock_cut(w, x))
+		return last;
+	x->piece.ended = CC_ENDED_WAKE;
+	x->piece.waker_kind = CC_WAKER_TASK;
+	x->piece.waker_tid = last->waker_tid;
+	x->piece.waker_tgid = last->waker_tgid;
+	x->piece.evidence &= ~CC_EV_BIT(WAKER_IRQ);
+	x->piece.evidence |= last == slice ? CC_EV_BIT(SLICES) : CC_EV_BIT(HERD);
+	return last;
+}
+
+static void walk_woken(struct walk *w, struct wait *x, const struct episode *ep)
+{
 	struct cc_reqid serving = w->serving, answered = { 0 };
 	struct cc_piece *p = &x->piece;
 	struct task *waker;
 	struct message m;
-	cc_ns sent = ep->wake;
-	uint64_t how = 0; /* a wake after this wait is known to have ended it */
+	cc_ns sent = ep == x->tp->ep ? ep->wake : x->b; /* later than this slice: all of it */
 
-	if ((x->kind.cls == WAIT_COND || x->kind.cls == WAIT_LOCK) && !ep_is_go(ep)) {
-		const struct task *t = &w->e->tasks.v.p[x->ti];
-		const struct episode *last = last_slice(w, t, ep);
-
-		ep = x->kind.cls == WAIT_COND ? last_of_herd(w, t, last) : last;
-		how = ep != last ? CC_EV_BIT(HERD) : CC_EV_BIT(SLICES);
-	}
 	if (x->kind.cls == WAIT_LOCK)
 		p->evidence |= CC_EV_BIT(LET_GO_LAST);
 	if (ep_task_wake(ep)) {
-		if (ep != x->tp->ep) { /* an interpreter's lock, asked for every 5 ms */
-			sent = x->b;
-			p->ended = CC_ENDED_WAKE;
-			p->waker_kind = CC_WAKER_TASK;
-			p->waker_tid = ep->waker_tid;
-			p->waker_tgid = ep->waker_tgid;
-			p->evidence = (p->evidence & ~CC_EV_BIT(WAKER_IRQ)) | how;
-		}
 		waker = tasks_find(&w->e->tasks, ep->waker_tid, ep->wake);
 		if (!is_traced(waker)) {
 			p->flags |= CC_PC_NOT_TRACED;
@@ -468,33 +503,26 @@ static void walk_woken(struct walk *w, struct wait *x)
 	}
 	if (answered.kind != CC_REQID_NONE)
 		w->serving = answered;
+	w->until = ep == x->tp->ep ? 0 : ep->wake;
 	emit_explained(w, p, waker, CC_MIN(sent, x->b), nest_kind_of(w, x), 0);
+	w->until = 0;
 	w->serving = serving;
-}
-
-/* Every wake on the lock is known: each ends one holder's part. Not of an rwlock, which several
- * have at a time. */
-static bool is_cut(const struct walk *w, const struct wait *x)
-{
-	const struct episode *ep = x->tp->ep;
-	const struct side *s = ep_is_go(ep) ? NULL : ep_side(&w->e->tasks, ep);
-
-	if (!ep->wake || (s && s->site == FUTEX_SITE_RWLOCK))
-		return false;
-	return x->kind.cls == WAIT_LOCK || x->kind.cls == WAIT_KLOCK ||
-	       (x->kind.cls == WAIT_MUTEX && x->piece.resource);
 }
 
 void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_piece *tp,
 	       uint16_t depth)
 {
 	struct wait x = { .ti = ti, .a = a, .b = b, .tp = tp, .depth = depth };
+	const struct episode *last;
 
 	describe(w, &x);
-	if (x.piece.flags & CC_PC_OPEN)
+	if (x.piece.flags & CC_PC_OPEN) {
 		emit_open(w, &x);
-	else if (is_cut(w, &x))
-		walk_lock(w, &x);
+		return;
+	}
+	last = whole_wait(w, &x);
+	if (is_lock_cut(w, &x) || is_taken_in_turn(w, &x, last))
+		walk_lock(w, &x, last);
 	else
-		walk_woken(w, &x);
+		walk_woken(w, &x, last);
 }

@@ -179,6 +179,16 @@ static void answer(struct item *it)
 		die("write");
 }
 
+static pthread_mutex_t *replied_lock(void)
+{
+	return s.shape->monitor ? &s.queue[0].lock : &s.replied_lock;
+}
+
+static pthread_cond_t *replied(uint32_t i)
+{
+	return s.shape->monitor ? &s.queue[0].some : &s.replied[i % (ITEMS_MAX / 64)];
+}
+
 /* The last worker is done with it. */
 static void finish(uint32_t i)
 {
@@ -197,10 +207,13 @@ static void finish(uint32_t i)
 			die("eventfd");
 		break;
 	case THREADS:
-		pthread_mutex_lock(&s.replied_lock);
+		pthread_mutex_lock(replied_lock());
 		it->over = true;
-		pthread_cond_signal(&s.replied[i % (ITEMS_MAX / 64)]);
-		pthread_mutex_unlock(&s.replied_lock);
+		if (s.shape->monitor)
+			pthread_cond_broadcast(replied(i));
+		else
+			pthread_cond_signal(replied(i));
+		pthread_mutex_unlock(replied_lock());
 		break;
 	}
 }
@@ -266,10 +279,10 @@ static void *serve_connection(void *arg)
 	struct connection *c = arg;
 	uint32_t i;
 	while ((i = receive(c)) != UINT32_MAX) {
-		pthread_mutex_lock(&s.replied_lock);
+		pthread_mutex_lock(replied_lock());
 		while (!s.items[i].over)
-			pthread_cond_wait(&s.replied[i % (ITEMS_MAX / 64)], &s.replied_lock);
-		pthread_mutex_unlock(&s.replied_lock);
+			pthread_cond_wait(replied(i), replied_lock());
+		pthread_mutex_unlock(replied_lock());
 		answer(&s.items[i]);
 	}
 	return NULL;

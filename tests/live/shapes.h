@@ -33,6 +33,7 @@ static const struct shape {
 		nap_us[STAGES]; /* an item takes half of it to one and a half; 0: next to nothing */
 	uint32_t slow_one_in;   /* else next to nothing; 0: all are slow */
 	bool lifo;
+	bool monitor;    /* THREADS: one lock and one condition for all, and all are woken */
 	bool batch;      /* takes all there are, works once, then tells each */
 	bool own_socket; /* ACCEPTERS: each listens on one (SO_REUSEPORT); else all on one, of whom
 			  * one is woken (EPOLLEXCLUSIVE) */
@@ -117,6 +118,12 @@ static const struct shape {
 	  .workers = { 1 },
 	  .nap_us = { 4000 },
 	  .slow_one_in = 4 },
+	{ .name = "monitor",
+	  .front = THREADS,
+	  .how = BY_BROADCAST,
+	  .workers = { 3 },
+	  .nap_us = { 5000 },
+	  .monitor = true },
 	{ .name = "helper-batch",
 	  .front = THREADS,
 	  .how = BY_SIGNAL,

@@ -10,11 +10,12 @@ from collections import defaultdict
 
 LEAST_NS = 300_000  # shorter pieces are the ways between threads
 NOT_TOLD = {"unknown", "async", "ambiguous", "cycle", "blocked"}
+UNEXPLAINED = {"cond", "sema"}  # where nobody is said to have worked meanwhile
 NEUTRAL = {"cpu", "runq", "stolen", "throttle", "lock_handoff", "transit", "sockq", "acceptq", "fork"}
 WAITS = {"sleep"}  # the work of all shapes is a sleep
 SHARE = 0.95
 SHAPES = ("pool", "eventfd", "futex", "accepters", "reuseport", "lifo", "some-slow", "herd", "polling", "batch", "executor", "stages", "offload",
-          "helper", "helper-some-slow", "helper-batch")
+          "helper", "helper-some-slow", "helper-batch", "monitor")
 
 
 def read_log(path):
@@ -92,7 +93,7 @@ def judged(analysis, log):
                 continue
             if p["end_ns"] < log[key][0][1]:  # put: before it the log knows nothing
                 continue
-            yield req, p, None if p["class"] in NOT_TOLD else truth.right(key, p)
+            yield req, p, None if p["class"] in NOT_TOLD | UNEXPLAINED else truth.right(key, p)
 
 
 def main():

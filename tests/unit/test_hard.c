@@ -149,6 +149,30 @@ Test(hard, a_wait_of_a_herd_ends_with_the_wake_that_was_for_it)
 	trace_done(&t);
 }
 
+Test(hard, who_looks_must_wait_for_the_lock_beneath_first)
+{
+	struct trace t = running(4);
+
+	trace_cond_wait(&t, T0, 0xc0, 0, 10, T1);
+	trace_cond_wait(&t, T2, 0xc0, 0, 10, T1);
+	trace_lock_wait(&t, T0, 0x40, 11, 13, T2);
+	trace_cond_wait(&t, T0, 0xc0, 14, 34, T3);
+	stop(&t, 4, 40);
+	assert_walk(&t, T0, 0, 34,
+		    "3:cpu[0,10) 0:cpu[10,11) 2:cpu[11,13) 0:cpu[13,14) 3:cpu[14,34)");
+}
+
+Test(hard, one_wake_of_many_is_not_sure)
+{
+	struct trace t = running(4);
+
+	trace_cond_wait(&t, T0, 0xc0, 0, 10, T1);
+	trace_cond_wait(&t, T2, 0xc0, 0, 10, T1);
+	stop(&t, 4, 20);
+	cr_expect_lt(trace_walk_piece(&t, T0, 0, 20, WAIT_COND).confidence, 90);
+	trace_done(&t);
+}
+
 Test(hard, who_was_busy_after_a_broadcast_was_not_woken_for_nothing)
 {
 	struct trace t = herd(150);
@@ -249,6 +273,25 @@ Test(hard, who_asked_after_the_work_began_waited_behind_it)
 	assert_path_keep(&t, R, "1:queued(Q)[10,20) 1:cpu[20,21) 0:cpu[21,30)");
 	cr_expect(!has(trace_piece(&t, R, WAIT_QUEUED), CC_EV_TOGETHER));
 	trace_done(&t);
+}
+
+/* T1 is done for Q's T2 at 20 and wakes all; R's T0, woken too, waits on, until 39. */
+Test(hard, who_was_woken_for_nothing_was_not_worked_for)
+{
+	struct trace t = running(3);
+
+	trace_request(&t, Q, -10, -10, T2, 30, T2);
+	trace_request(&t, R, 5, 5, T0, 50, T0);
+	trace_cond_wait(&t, T1, 0xd0, -9, 1, T2);
+	trace_cond_wait(&t, T2, 0xc0, 1, 20, T1);
+	trace_irq_wait(&t, T1, NR_NANOSLEEP, 2, 19, CC_CTX_IDLE, 0);
+	trace_cond_wait(&t, T0, 0xc0, 6, 20, T1);
+	trace_cond_wait(&t, T0, 0xc0, 22, 39, T1);
+	trace_irq_wait(&t, T1, NR_NANOSLEEP, 23, 38, CC_CTX_IDLE, 0);
+	stop(&t, 3, 60);
+	assert_path(&t, R,
+		    "0:cpu[5,6) 1:queued(Q)[6,20) 0:cpu[20,22) 1:cpu[22,23) 1:sleep[23,38) "
+		    "1:cpu[38,39) 0:cpu[39,50)");
 }
 
 Test(hard, a_thread_that_was_free_had_nothing_queued)

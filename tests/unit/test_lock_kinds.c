@@ -12,9 +12,10 @@ enum { WAIT = 0, WAIT_PRIVATE = 128, BITSET_PRIVATE = 128 | 9 };
 #define STACK_KEY 0x5eull
 #define FRAME_IP 0x7000ull
 
-/* A wait for the word @key with expected value @val, until @wake, when @waker let go. */
-static void futex(struct trace *t, int tid, uint32_t key, uint64_t op, uint64_t val, int out,
-		  int wake, int waker)
+/* A wait for the word @key with expected value @val, until @wake, when @waker let go. @inode: of
+ * the file that its memory is of; 0: not told. */
+static void futex_in(struct trace *t, int tid, uint64_t inode, uint32_t key, uint64_t op,
+		     uint64_t val, int out, int wake, int waker)
 {
 	struct cc_rec_episode ep = {
 		.h = { .aux = NR_FUTEX, .ts = AT(wake) },
@@ -31,10 +32,19 @@ static void futex(struct trace *t, int tid, uint32_t key, uint64_t op, uint64_t 
 		.args = { key, op, val },
 		.uaddr = key,
 		.fd = -1,
+		.fd_kind = inode ? CC_FD_SHM : CC_FD_NONE,
+		.fd_id = inode,
+		.sock_ports = 3,
 	};
 
 	trace_episode(t, tid, ep);
 	trace_extra(t, tid, ex);
+}
+
+static void futex(struct trace *t, int tid, uint32_t key, uint64_t op, uint64_t val, int out,
+		  int wake, int waker)
+{
+	futex_in(t, tid, 0, key, op, val, out, wake, waker);
 }
 
 /* T0 and T1 are of one process, T2 and T3 of another. */
@@ -117,6 +127,53 @@ Test(lock_kinds, at_another_address_in_another_process_nobody_is_sure)
 	trace_done(&t);
 }
 
+#define OF_FILE 99
+#define ELSEWHERE 0x7000 /* pages away */
+
+Test(lock_kinds, memory_of_one_file_is_one_lock_wherever_it_is)
+{
+	struct trace t = two_processes();
+
+	futex_in(&t, T2, OF_FILE, WORD + ELSEWHERE, WAIT, 2, 1, 5, T1);
+	futex_in(&t, T0, OF_FILE, WORD, WAIT, 2, 2, 9, T2);
+	stop(&t);
+	assert_walk_keep(&t, T0, 0, 12, "0:cpu[0,2) 1:cpu[2,5) 2:cpu[5,9) 0:cpu[9,12)");
+	cr_assert_geq(trace_walk_piece(&t, T0, 0, 12, WAIT_LOCK).confidence, 90);
+	trace_done(&t);
+}
+
+Test(lock_kinds, another_place_or_another_file_is_another_lock)
+{
+	struct trace t = two_processes();
+
+	futex_in(&t, T2, OF_FILE, WORD + ELSEWHERE + 8, WAIT, 2, 1, 5, T3);
+	futex_in(&t, T3, OF_FILE + 1, WORD, WAIT, 2, 1, 4, T2);
+	futex_in(&t, T0, OF_FILE, WORD, WAIT, 2, 2, 9, T1);
+	stop(&t);
+	assert_walk(&t, T0, 0, 12, "0:cpu[0,2) 1:cpu[2,9) 0:cpu[9,12)");
+}
+
+/* T3's short wait is told by its address alone, which a slow one of its process has explained. */
+Test(lock_kinds, what_a_slow_wait_tells_of_a_place_holds_for_short_ones)
+{
+	struct trace t = two_processes();
+	struct cc_rec_episode shortly = {
+		.h = { .aux = NR_FUTEX, .ts = AT(6) },
+		.out = AT(5),
+		.wake = AT(6),
+		.state = 1,
+		.waker_tid = TID(T2),
+		.waker_tgid = t.tgid[T2],
+		.key = WORD + ELSEWHERE,
+	};
+
+	futex_in(&t, T2, OF_FILE, WORD + ELSEWHERE, WAIT, 2, 1, 5, T1);
+	trace_episode(&t, T3, shortly);
+	futex_in(&t, T0, OF_FILE, WORD, WAIT, 2, 2, 9, T3);
+	stop(&t);
+	assert_walk(&t, T0, 0, 12, "0:cpu[0,2) 1:cpu[2,5) 2:cpu[5,6) 3:cpu[6,9) 0:cpu[9,12)");
+}
+
 Test(lock_kinds, who_waited_for_its_turn_had_the_lock_since_then)
 {
 	struct trace t = two_processes();
@@ -189,4 +246,73 @@ Test(lock_kinds, the_call_tells_a_semaphore_from_a_condition_variable)
 			     known[i].call);
 		trace_done(&t);
 	}
+}
+
+/* ---- a condition variable by which a thing goes from one to the next ---- */
+
+#define COND 0xc0u
+
+static struct trace four(void)
+{
+	struct trace t = trace_new();
+
+	for (int i = T0; i <= T3; i++)
+		trace_on(&t, i, -30);
+	return t;
+}
+
+static void assert_turns(struct trace *t, const char *want)
+{
+	stop(t);
+	assert_walk(t, T0, 0, 12, want);
+}
+
+Test(lock_kinds, a_condition_taken_in_turn_is_cut_where_it_is_let_go)
+{
+	for (uint32_t word = COND; word <= COND + 4; word += 4) { /* it has two, used in turn */
+		struct trace t = four();
+		struct cc_piece p;
+
+		trace_cond_wait(&t, T1, word, 1, 5, T2);
+		trace_cond_wait(&t, T0, COND, 2, 9, T1);
+		stop(&t);
+		assert_walk_keep(&t, T0, 0, 12, "0:cpu[0,2) 2:cpu[2,5) 1:cpu[5,9) 0:cpu[9,12)");
+		p = trace_walk_piece(&t, T0, 0, 12, WAIT_COND);
+		cr_assert_eq(p.holder_tid, TID(T2));
+		cr_assert_lt(p.confidence, 90);
+		trace_done(&t);
+	}
+}
+
+Test(lock_kinds, who_gives_work_and_waits_for_none_takes_no_turn)
+{
+	struct trace t = four();
+
+	trace_cond_wait(&t, T3, COND, 1, 5, T2);
+	trace_cond_wait(&t, T0, COND, 2, 9, T1);
+	assert_turns(&t, "0:cpu[0,2) 1:cpu[2,9) 0:cpu[9,12)");
+}
+
+/* T1 had a turn before T0 waited at all: whether it came by at 5, or worked all the time, nothing
+ * tells. */
+Test(lock_kinds, who_may_have_come_by_explains_nothing_before)
+{
+	struct trace t = four();
+
+	trace_cond_wait(&t, T1, COND, -9, -1, T3);
+	trace_cond_wait(&t, T3, COND, 0, 5, T2);
+	trace_cond_wait(&t, T0, COND, 2, 9, T1);
+	assert_turns(&t, "0:cpu[0,2) 0:cond[2,5) 1:cpu[5,9) 0:cpu[9,12)");
+}
+
+/* As in a monitor, where workers and those that wait for them have one condition: T1 has been at
+ * work since 3 and let nobody go; that T2 was done for T3 at 5 is no concern of its. */
+Test(lock_kinds, who_was_at_work_all_the_time_goes_on)
+{
+	struct trace t = four();
+
+	trace_cond_wait(&t, T1, COND, 1, 3, T3);
+	trace_cond_wait(&t, T3, COND, 4, 5, T2);
+	trace_cond_wait(&t, T0, COND, 2, 9, T1);
+	assert_turns(&t, "0:cpu[0,2) 3:cpu[2,3) 1:cpu[3,9) 0:cpu[9,12)");
 }

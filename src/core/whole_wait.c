@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a wait that is told as several is really over: a timeout after which it begins anew, a wake
+ * with others that was for one of those. */
+#include "engine_priv.h"
+
+#define SLICE_GAP CC_US(100) /* on the CPU between two of them, to look whether it is over */
+#define BETWEEN_MAX 8        /* waits for the lock beneath, between two of them */
+
+void wakes_back_of(struct engine *e, const struct task *t, const struct episode *ep, cc_ns lo,
+		   cc_ns hi, struct wakes_back *ret)
+{
+	struct episode other = *ep;
+	uint32_t words = 1;
+
+	*ret = (struct wakes_back){ 0 };
+	if (!ep_is_go(ep) && engine_classify(e, t, ep).cls == WAIT_COND) {
+		other.key ^= 4;
+		words = 2;
+	}
+	for (uint32_t i = 0; i < words; i++) {
+		uint32_t res = wakes_lock_of(e, t, i ? &other : ep);
+
+		if (res)
+			ret->v[i] = resource_wakes(&e->res, res, lo, hi, &ret->cnt[i]);
+		ret->left[i] = ret->cnt[i];
+	}
+}
+
+const struct lock_wake *wakes_back_next(struct wakes_back *b, uint32_t *ret_of)
+{
+	const struct lock_wake *x = b->left[0] ? &b->v[0][b->left[0] - 1] : NULL;
+	const struct lock_wake *y = b->left[1] ? &b->v[1][b->left[1] - 1] : NULL;
+
+	*ret_of = y && (!x || y->t > x->t);
+	if (!x && !y)
+		return NULL;
+	b->left[*ret_of]--;
+	return *ret_of ? y : x;
+}
+
+bool wait_same_object(const struct episode *a, const struct episode *b)
+{
+	return (a->key | 7) == (b->key | 7) && a->syscall == b->syscall;
+}
+
+const struct episode *wait_last_slice(const struct engine *e, const struct task *t,
+				      const struct episode *ep)
+{
+	const struct episode *end = t->eps.p + t->eps.cnt;
+	const struct side *s = ep_side(&e->tasks, ep);
+
+	if (ep == &t->open.ep)
+		return ep;
+	while (s && s->flags & CC_EX_TIMEOUT && ep + 1 < end && wait_same_object(&ep[0], &ep[1]) &&
+	       ep[1].out - ep->in <= SLICE_GAP && ep_blocked(ep + 1)) {
+		ep++;
+		s = ep_side(&e->tasks, ep);
+	}
+	return ep;
+}
+
+bool wait_is_broadcast(struct engine *e, const struct task *t, const struct episode *ep)
+{
+	cc_ns from = ep->wake > SLICE_GAP ? ep->wake - SLICE_GAP : 0;
+	const struct lock_wake *v;
+	struct wakes_back b;
+	uint32_t ignored;
+
+	wakes_back_of(e, t, ep, from, ep->wake + SLICE_GAP, &b);
+	while ((v = wakes_back_next(&b, &ignored)) != NULL)
+		if (v->waker_tid == ep->waker_tid && v->wakee_tid != t->tid)
+			return true;
+	return false;
+}
+
+/* The next wait of @t for the same thing, if all that it did between was to look: it ran no longer
+ * than that takes, and waited for nothing but the lock beneath, and for a CPU. NULL: none. */
+static const struct episode *waits_again(const struct engine *e, const struct task *t,
+					 const struct episode *ep)
+{
+	const struct episode *end = t->eps.p + t->eps.cnt, *next = ep + 1;
+	cc_ns ran = 0;
+
+	for (uint32_t n = 0; next < end && n < BETWEEN_MAX; n++, next++) {
+		ran += next->out - next[-1].in;
+		if (ran > SLICE_GAP)
+			break;
+		if (ep_blocked(next) && wait_same_object(ep, next))
+			return next;
+		if (ep_blocked(next) && !engine_classify(e, t, next).is_lock)
+			break;
+	}
+	return NULL;
+}
+
+const struct episode *wait_goes_on(struct engine *e, const struct task *t, const struct episode *ep)
+{
+	const struct episode *next;
+
+	if (ep == &t->open.ep || ep_is_go(ep) || !ep_task_wake(ep) ||
+	    !classify_is_futex(&e->cls, ep))
+		return NULL;
+	next = waits_again(e, t, ep);
+	return next && wait_is_broadcast(e, t, ep) ? next : NULL;
+}
+
+const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
+					const struct episode *ep)
+{
+	for (const struct episode *next; (next = wait_goes_on(e, t, ep)) && ep_task_wake(next);)
+		ep = next;
+	return ep;
+}
