@@ -114,9 +114,9 @@ def main():
             wrong[what] = wrong.get(what, 0) + length
     total, lost = max(1, sum(ns.values())), analysis["counters"]["ring_drops"]
     print("%d requests, %d not found, %d too many, %d inexact, %d dropped; right %.1f %%, wrong %.1f %%, "
-          "not told %.1f %%; at H %.2f %% wrong" % (
+          "not told %.1f %%; at H %.2f %% wrong, %.2f %% of all" % (
               len(log), missing, extra, inexact, lost, *(100 * ns[k] / total for k in (True, False, None)),
-              100 * sure[False] / max(1, sum(sure.values()))))
+              100 * sure[False] / max(1, sum(sure.values())), 100 * sure[False] / total))
     for (cls, reasons), length in sorted(wrong.items(), key=lambda kv: -kv[1])[:3]:
         print("  wrong %.0f ms: %s, %s" % (length / 1e6, cls, "; ".join(reasons)))
     ok = (len(log) >= 50 and ns[True] >= SHARE * total and
