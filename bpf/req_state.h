@@ -20,6 +20,7 @@
 #define CC_REQ_STATE_H
 
 #include "event.h"
+#include "handshake.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -29,7 +30,6 @@
 #define RQ_TLS_HEAD 5        /* OpenSSL without read-ahead reads the head of a record alone */
 #define RQ_TLS_HELLO_MIN 100 /* no ClientHello is smaller */
 #define RQ_TLS_HELLO 517     /* what clients pad it to, with the record's head (RFC 7685) */
-#define RQ_TLS_FINISHED 256  /* the client's second flight is smaller, without a request in it */
 #define RQ_BUSY_STICKY 3     /* early data this often: the connection is multiplexed */
 #define RQ_EAGER_SENDS 8
 #define RQ_OWING_NS \
@@ -261,8 +261,9 @@ static __always_inline void req_label(struct req_state *s)
 			s->setup_left = 1;
 		else if (req_tls_hello(s))
 			s->setup_left = 2; /* hello, finished */
-	} else if (!(s->conn & RQ_C_PG) && s->bytes_in >= RQ_TLS_FINISHED) {
-		s->setup_left = 0; /* it was a short handshake */
+	} else if (!(s->conn & RQ_C_PG) && !handshake_is_end13(s->bytes_in) &&
+		   !handshake_is_end12(s->bytes_in)) {
+		s->setup_left = 0; /* a short handshake, or its end came with the first request */
 	}
 	if (!s->setup_left)
 		return;

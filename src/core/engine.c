@@ -62,6 +62,7 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->segs);
 	vec_done(&e->mem, &e->old_holds);
 	vec_done(&e->mem, &e->habits);
+	vec_done(&e->mem, &e->tls_ports);
 	free(e->buf);
 	free(e);
 }

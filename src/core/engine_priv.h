@@ -63,6 +63,12 @@ struct link_habit { /* see link_turn.c */
 	uint32_t calls, elsewhere;
 };
 
+struct tls_port { /* see handshake.c: connections to it that begin as TLS does, and not */
+	uint64_t netns;
+	uint16_t port;
+	uint32_t so, otherwise;
+};
+
 struct served {             /* whose work a task did */
 	struct cc_reqid id; /* kind NONE: nobody's, or not known */
 	cc_ns since;        /* that is the answer since then */
@@ -102,6 +108,7 @@ struct engine {
 	VEC(uint32_t) handlers;  /* of go_request.c: tids of goroutines that are requests */
 	enum engine_serve serve; /* of go_serve.c: by which evidence it judges now */
 	VEC(struct link_habit) habits;
+	VEC(struct tls_port) tls_ports;
 	struct idle_memo idle;   /* of owner.c; void when a record has come */
 	struct engine_span span; /* what threads' requests are clipped to */
 };
@@ -202,6 +209,10 @@ CC_NODISCARD int link_turn(struct engine *e, struct req *r);
  */
 bool mixed_is_new(struct engine *e, struct req *r);
 struct req *mixed_earlier(struct engine *e, const struct req *r, uint32_t nth);
+
+/* @r may be the end of a TLS handshake: labels it. *ret: the exchange before it, for which it is
+ * known now that it began one; NULL: none. */
+CC_NODISCARD int handshake_of(struct engine *e, struct req *r, struct req **ret);
 
 /* ---- parts.c: answers given in parts ------------------------------------------------------ */
 

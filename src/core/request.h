@@ -36,6 +36,7 @@ struct req {
 	bool due;           /* is being worked out */
 	bool identified;    /* its holders are known */
 	bool mixed_sign;    /* counted in its socket's mixed_signs */
+	bool hand_shaken;   /* counted in its port's tls_port */
 	bool settled;       /* was worked out when it was over: its weight stays */
 	bool finished;      /* in latencies (or untimed), and in shown if it has a weight */
 	uint8_t lists;      /* 1 << enum req_list */

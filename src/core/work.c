@@ -246,6 +246,24 @@ static int find_mixed(struct engine *e)
 	return err;
 }
 
+/* Exchanges of handshakes. */
+static int find_handshakes(struct engine *e)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
+		struct req *hello;
+
+		err = handshake_of(e, due_at(e, i)->r, &hello);
+		if (err || !hello)
+			continue;
+		if (hello->finished)
+			err = forget(e, hello);
+		hello->pub.rec.what |= CC_RQ_SETUP;
+	}
+	return err;
+}
+
 /* Whose upstream calls these were, where the kernel could not tell; and, as that is known, what is
  * a stream. */
 static int find_links(struct engine *e)
@@ -330,7 +348,8 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	e->idle.valid = false;
 	e->reqs.working_to = to;
 	/* who worked for which request must be known of all before one is walked */
-	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: find_links(e) ?:
+	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: find_handshakes(e) ?:
+	      find_links(e) ?:
 	      identify(e, 0, &told);
 	if (!err && (e->reqs.news.cnt || told)) {
 		cnt = e->due.cnt;

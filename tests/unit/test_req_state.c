@@ -193,6 +193,32 @@ Test(req_state, request_that_comes_with_the_end_of_a_handshake)
 	free(c);
 }
 
+/* What the exchange after the hello is: @in bytes. */
+static uint32_t after_hello(uint32_t in)
+{
+	struct conn *c = conn_new(RQ_C_TCP);
+	uint32_t what;
+
+	conn_ask(c, 1, 517);
+	conn_answer(c, 1, 141);
+	conn_ask(c, 1, in);
+	conn_answer(c, 1, 181);
+	conn_eof(c);
+	cr_assert_eq(c->told_cnt, 2);
+	cr_expect_eq(c->told[0].what, CC_RQ_SETUP);
+	what = c->told[1].what;
+	free(c);
+	return what;
+}
+
+Test(req_state, end_of_a_resumed_handshake_comes_with_the_request)
+{
+	cr_expect_eq(after_hello(51 + 58), 0, "TLS 1.2: nothing answers it alone");
+	cr_expect_eq(after_hello(80 + 102), 0, "TLS 1.3");
+	cr_expect_eq(after_hello(80), CC_RQ_SETUP);
+	cr_expect_eq(after_hello(93), CC_RQ_SETUP);
+}
+
 Test(req_state, what_another_thread_did_is_said)
 {
 	struct conn *c = conn_new(RQ_C_TCP);
