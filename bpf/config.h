@@ -54,6 +54,8 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u32 pid_nested;     /* user space is in a pid namespace: see pidns.h */
 	__u32 has_task_kfunc; /* bpf_task_from_vpid (since 6.14) is there */
 	__u32 rule_cache;     /* RULES_* */
+	__u32 has_cast_kfunc; /* bpf_rdonly_cast (since 6.2) is there */
+	__u32 pad;
 };
 
 struct cc_bpf_target {

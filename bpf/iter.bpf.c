@@ -200,7 +200,7 @@ static __always_inline struct task_state *open_state(struct task_struct *p, __u3
 	if (!t || p->exit_state)
 		return NULL;
 	*flags |= CC_TF_TRACED | t->flags;
-	st = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	st = task_make(p);
 	if (!st) {
 		cnt_add(CC_CNT_STORAGE_FAIL, 1);
 		return NULL;

@@ -87,22 +87,44 @@ static __always_inline void rec_lost(__u32 kind, __u32 bytes, __u64 now)
 	l->cnt++;
 }
 
-/* Is process @tgid traced? About 20 ns. */
+/* A bit for each tgid that was ever traced, by its low bits: most processes of the host are known
+ * by it not to be. */
+__u64 target_bits __weak;
+
+static __always_inline void target_note(__u32 tgid)
+{
+	__u64 bit = 1ull << (tgid & 63);
+
+	if (!(target_bits & bit))
+		__sync_fetch_and_or(&target_bits, bit);
+}
+
+static __always_inline bool target_maybe(__u32 tgid) { return target_bits >> (tgid & 63) & 1; }
+
+static __always_inline int target_put(__u32 tgid, const struct cc_bpf_target *t, __u64 flags)
+{
+	target_note(tgid);
+	return (int)bpf_map_update_elem(&targets, &tgid, t, flags);
+}
+
+/* Is process @tgid traced? About 20 ns, as a rule next to nothing when it is not. */
 static __always_inline const struct cc_bpf_target *target_of(__u32 tgid)
 {
-	return bpf_map_lookup_elem(&targets, &tgid);
+	return target_maybe(tgid) ? bpf_map_lookup_elem(&targets, &tgid) : NULL;
 }
 
 static __always_inline bool is_target(__u32 tgid) { return target_of(tgid) != NULL; }
 
-/* Commits to @ring. User space polls every 20 ms; it is woken only at a quarter full, once. */
+/* Commits to @ring. User space polls every 20 ms; it is woken only at a quarter full, once. One
+ * record in eight looks, by its time: a look costs as much as the commit. */
 static __always_inline void ring_commit(void *ring, void *rec, __u64 quarter, __u64 now)
 {
 	__u64 flags = BPF_RB_NO_WAKEUP;
 	__u32 zero = 0;
 	__u64 *woken;
 
-	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > quarter) {
+	if (!(now * 0x9e3779b97f4a7c15ull >> 61) &&
+	    bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > quarter) {
 		woken = bpf_map_lookup_elem(&ring_woken, &zero);
 		if (woken && now - *woken > 2000000) { /* it needs up to 1 ms to come */
 			*woken = now;

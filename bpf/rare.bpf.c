@@ -8,7 +8,7 @@ char LICENSE[] SEC("license") = "GPL";
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(sched_migrate_task, struct task_struct *p)
 {
-	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	struct task_state *st = task_find(p);
 
 	if (!st || !task_off(st))
 		return 0;

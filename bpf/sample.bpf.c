@@ -10,7 +10,7 @@ SEC("perf_event")
 int on_cpu_sample(void *ctx)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
-	struct task_state *st = bpf_task_storage_get(&tasks, cur, 0, 0);
+	struct task_state *st = task_find(cur);
 	struct snap_who who = { .kind = CC_SNAP_SAMPLE, .user = true };
 	__u64 now = bpf_ktime_get_ns();
 	struct cc_rec_sample *r;

@@ -61,7 +61,7 @@ static __always_inline void fold_unseen(struct task_state *st, __u64 since, __u6
 static __always_inline void task_out(struct task_struct *p, struct cpu_state *c, __u32 state,
 				     bool preempt, __u64 now)
 {
-	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	struct task_state *st = task_find(p);
 	struct pt_regs *regs;
 
 	if (!st)
@@ -173,7 +173,7 @@ static __always_inline __u64 wake_unseen(struct task_struct *p, struct task_stat
 
 static __always_inline void task_in(struct task_struct *p, struct cpu_state *c, __u64 now)
 {
-	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	struct task_state *st = task_find(p);
 	__u64 wake, ran_from = p->se.sum_exec_runtime;
 	bool early, slow;
 	__u8 flags;
@@ -385,14 +385,17 @@ static __always_inline void slow_wake(__u64 *ctx, struct task_struct *p, struct 
 SEC("tp_btf/sched_waking")
 int sched_waking(__u64 *ctx)
 {
-	struct task_struct *p = (void *)ctx[0], *cur = bpf_get_current_task_btf();
-	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	struct task_struct *p = (void *)ctx[0], *cur;
+	struct task_state *st = task_find(p);
 	struct cpu_state *c;
 	__u32 context;
 	__u64 now;
 	bool off;
 
-	if (!st || p == cur) /* a task that wakes itself has not slept */
+	if (!st)
+		return 0;
+	cur = bpf_get_current_task_btf();
+	if (p == cur) /* a task that wakes itself has not slept */
 		return 0;
 	c = this_cpu();
 	if (!c)

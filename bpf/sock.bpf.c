@@ -7,6 +7,17 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+
+/* @sk as what it is; NULL: cannot be. It is TCP's. The verifier makes a move of the newer cast,
+ * where the other one is a call. */
+static __always_inline struct tcp_sock *sock_tcp(struct sock *sk)
+{
+	if (cfg.has_cast_kfunc)
+		return bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct tcp_sock));
+	return (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+}
+
 /* Data for a unix socket of no state: the accepted end of a target's listener? */
 static __noinline struct req_state *unix_accepted(struct sock *sk)
 {
@@ -45,7 +56,7 @@ int BPF_PROG(cc_sk_data_ready, struct sock *sk)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (s->conn & RQ_C_TCP) {
-		tp = bpf_skc_to_tcp_sock(sk);
+		tp = sock_tcp(sk);
 		if (tp) {
 			rcv_nxt = tp->rcv_nxt;
 			write_seq = tp->write_seq;
@@ -72,7 +83,7 @@ static __always_inline void op_init(struct req_op *op, struct sock *sk, const st
 	op_who(op, cur);
 	op->copied_seq = op->write_seq = op->left = op->full = 0;
 	if (s->conn & RQ_C_TCP) {
-		tp = bpf_skc_to_tcp_sock(sk);
+		tp = sock_tcp(sk);
 		if (tp) {
 			op->copied_seq = tp->copied_seq;
 			op->write_seq = tp->write_seq;
@@ -97,9 +108,9 @@ int BPF_PROG(cc_sock_recv_length, struct sock *sk, int ret, int flags)
 	if (!s)
 		return 0;
 	op_init(&op, sk, s, cur, ret);
-	go_look_current(op.now);
+	op_go(&op);
 	if (ret > 0 || (s->conn & RQ_C_UDP))
-		on_recv(s, &op);
+		on_recv(s, &op, cur);
 	else if (sk->sk_shutdown & RCV_SHUTDOWN) /* else a read into no room */
 		on_eof(s, &op);
 	return 0;
@@ -118,13 +129,13 @@ int BPF_PROG(cc_sock_send_length, struct sock *sk, int ret, int flags)
 	if (!s)
 		return 0;
 	op_init(&op, sk, s, cur, ret);
-	go_look_current(op.now);
+	op_go(&op);
 	if (ret < 0) {
 		on_eagain(s, &op);
 		return 0;
 	}
 	if (s->conn & RQ_C_TCP)
 		op.full = (((struct socket___sock *)sk->sk_socket)->flags & SOCK_NOSPACE_BIT) != 0;
-	on_send(s, &op, sk);
+	on_send(s, &op, sk, cur);
 	return 0;
 }

@@ -74,11 +74,11 @@ static __noinline int call_recv(struct sock *sk, struct task_struct *cur, long r
 	if (!s)
 		return 0;
 	op_init(&op, sk, s, cur, ret);
-	go_look_current(op.now);
+	op_go(&op);
 	if (s->conn & RQ_C_TCP)
 		seq_arrival(s, (struct tcp_sock *)sk, op.now);
 	if (ret > 0 || (s->conn & RQ_C_UDP))
-		on_recv(s, &op);
+		on_recv(s, &op, cur);
 	else if (BPF_CORE_READ(sk, sk_shutdown) & RCV_SHUTDOWN)
 		on_eof(s, &op);
 	return 0;
@@ -92,9 +92,9 @@ static __noinline int call_send(struct sock *sk, struct task_struct *cur, long r
 	if (!s)
 		return 0;
 	op_init(&op, sk, s, cur, ret);
-	go_look_current(op.now);
+	op_go(&op);
 	if (ret > 0)
-		on_send(s, &op, sk);
+		on_send(s, &op, sk, cur);
 	else
 		on_eagain(s, &op);
 	return 0;

@@ -34,18 +34,19 @@ static __noinline int on_listen(struct sock *sk, __u32 tgid)
 
 static __noinline int on_connect(struct sock *sk)
 {
+	struct task_struct *cur = bpf_get_current_task_btf();
 	struct req_op op = { .now = bpf_ktime_get_ns() };
 	struct req_state *s;
 	struct req_task *t;
 
-	op_who(&op, bpf_get_current_task_btf());
+	op_who(&op, cur);
 	if (!sock_target(op.tgid))
 		return 0;
 	s = state_new(sk, RQ_ROLE_UPSTREAM);
 	if (!s)
 		return 0;
 	s->owner = op.tgid;
-	t = task_state(&op);
+	t = task_state(&op, cur);
 	if (t)
 		link_call(t, s, 1);
 	op_tell(s, &op, CC_OP_CONNECT, 0);

@@ -90,23 +90,33 @@ static __always_inline void op_who(struct req_op *op, struct task_struct *cur)
 	}
 }
 
-static __always_inline void op_comm(struct req_state *s, const struct req_op *op)
+static __always_inline void op_comm(struct req_state *s, const struct req_op *op,
+				    struct task_struct *cur)
 {
-	struct task_struct *cur = bpf_get_current_task_btf();
+	__u64 comm[CC_COMM_LEN / 8];
 
-	if (op->proxy) /* the process's: the worker's says nothing */
+	if (op->proxy) { /* the process's: the worker's says nothing */
 		BPF_CORE_READ_INTO(&s->comm, cur, group_leader, comm);
-	else
-		bpf_get_current_comm(s->comm, sizeof(s->comm));
+		return;
+	}
+	comm[0] = *(__u64 *)cur->comm; /* the kernel fills it up with zeros */
+	comm[1] = *(__u64 *)(cur->comm + 8);
+	__builtin_memcpy(s->comm, comm, sizeof(s->comm));
 }
 
 /* What the thread has done before, for links; a ring's worker does what several have asked for. */
-static __always_inline struct req_task *task_state(const struct req_op *op)
+static __always_inline struct req_task *task_state(const struct req_op *op, struct task_struct *cur)
 {
 	if (op->proxy)
 		return NULL;
-	return bpf_task_storage_get(&sock_tasks, bpf_get_current_task_btf(), NULL,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return bpf_task_storage_get(&sock_tasks, cur, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Which goroutine works. */
+static __always_inline void op_go(const struct req_op *op)
+{
+	if (go_proc_cnt) /* a call is not for nothing */
+		go_look_current(op->now);
 }
 
 /* ---- a socket's past ---------------------------------------------------------------------- */
@@ -135,28 +145,30 @@ static __always_inline int comm_is_postgres(const char comm[CC_COMM_LEN])
 
 /* ---- recv --------------------------------------------------------------------------------- */
 
-static __always_inline void server_recv(struct req_state *s, struct req_op *op)
+static __always_inline void server_recv(struct req_state *s, struct req_op *op,
+					struct task_struct *cur)
 {
 	__u16 end = req_recv_ends(s, op);
 	struct req_task *t;
 
 	if (end)
-		tell(s, end, op->now);
+		tell_here(s, end, op->now); /* nearly every request is told here */
 	if (req_recv(s, op)) {
 		op_tell(s, op, CC_OP_RECV, s->ordinal);
 	} else {
-		op_comm(s, op);
+		op_comm(s, op, cur);
 		if (s->ordinal == 1 && comm_is_postgres(s->comm))
 			s->conn |= RQ_C_PG;
 	}
-	t = task_state(op);
+	t = task_state(op, cur);
 	if (t)
 		link_server_recv(t, s);
 }
 
-static __always_inline void upstream_recv(struct req_state *s, const struct req_op *op)
+static __always_inline void upstream_recv(struct req_state *s, const struct req_op *op,
+					  struct task_struct *cur)
 {
-	struct req_task *t = task_state(op);
+	struct req_task *t = task_state(op, cur);
 	__u32 flags;
 
 	req_take(s, op, &flags);
@@ -165,13 +177,13 @@ static __always_inline void upstream_recv(struct req_state *s, const struct req_
 		link_reply(t, s, op->now);
 }
 
-/* @op received something. */
-static __always_inline void on_recv(struct req_state *s, struct req_op *op)
+/* @op received something. @cur: the current task. */
+static __always_inline void on_recv(struct req_state *s, struct req_op *op, struct task_struct *cur)
 {
 	if (s->role == RQ_ROLE_UPSTREAM)
-		upstream_recv(s, op);
+		upstream_recv(s, op, cur);
 	else
-		server_recv(s, op);
+		server_recv(s, op, cur);
 }
 
 /* @op met the end of what the peer sends. */
@@ -190,7 +202,8 @@ static __always_inline void on_eof(struct req_state *s, const struct req_op *op)
 
 /* ---- send --------------------------------------------------------------------------------- */
 
-static __always_inline void server_send(struct req_state *s, struct req_op *op)
+static __always_inline void server_send(struct req_state *s, struct req_op *op,
+					struct task_struct *cur)
 {
 	struct req_task *t;
 	__u16 end;
@@ -206,14 +219,14 @@ static __always_inline void server_send(struct req_state *s, struct req_op *op)
 	if (req_send(s, op))
 		op_tell(s, op, CC_OP_SEND, s->ordinal);
 	if (!s->recv_cnt && s->send_cnt == 1)
-		op_comm(s, op);
+		op_comm(s, op, cur);
 	/* A part only, and the rest when there is room: servers that trust the short count never
 	 * meet -EAGAIN. */
 	if (op->full) {
 		req_eagain(s, op->now);
 		op_tell(s, op, CC_OP_EAGAIN, s->ordinal);
 	}
-	t = task_state(op);
+	t = task_state(op, cur);
 	if (t && link_server_send(t, s))
 		tell_vote(t, s, op);
 	end = req_send_tells(s);
@@ -222,9 +235,9 @@ static __always_inline void server_send(struct req_state *s, struct req_op *op)
 }
 
 static __always_inline void upstream_send(struct req_state *s, const struct req_op *op,
-					  struct sock *sk)
+					  struct sock *sk, struct task_struct *cur)
 {
-	struct req_task *t = task_state(op);
+	struct req_task *t = task_state(op, cur);
 
 	if (!s->local_port && !(s->conn & RQ_C_UNIX))
 		s->local_port = BPF_CORE_READ(sk, __sk_common.skc_num); /* 0 while it connected */
@@ -233,13 +246,14 @@ static __always_inline void upstream_send(struct req_state *s, const struct req_
 	op_tell(s, op, CC_OP_SEND, 0);
 }
 
-/* @op sent something. */
-static __always_inline void on_send(struct req_state *s, struct req_op *op, struct sock *sk)
+/* @op sent something. @cur: the current task. */
+static __always_inline void on_send(struct req_state *s, struct req_op *op, struct sock *sk,
+				    struct task_struct *cur)
 {
 	if (s->role == RQ_ROLE_UPSTREAM)
-		upstream_send(s, op, sk);
+		upstream_send(s, op, sk, cur);
 	else
-		server_send(s, op);
+		server_send(s, op, cur);
 }
 
 /* A send that found no room. */

@@ -47,9 +47,9 @@ static __always_inline int seq_read(struct sock *sk)
 	op.bytes = (__u32)grown;
 	op.write_seq = BPF_CORE_READ(tp, write_seq);
 	op_who(&op, cur);
-	go_look_current(op.now);
+	op_go(&op);
 	seq_arrival(s, tp, op.now);
-	on_recv(s, &op);
+	on_recv(s, &op, cur);
 	s->copied_seq = op.copied_seq;
 	return 0;
 }
@@ -72,13 +72,13 @@ static __inline int seq_written(struct sock *sk, struct req_state *s, struct tas
 	op.copied_seq = s->copied_seq;
 	if (cur && (__u32)cur->tgid == s->owner) {
 		op_who(&op, cur);
-		go_look_current(op.now);
+		op_go(&op);
 	} else {
 		op.tid = s->recv_tid;
 		op.tgid = s->owner;
 		op.proxy = CC_RQ_BY_PROXY; /* the current task has no part in it */
 	}
-	on_send(s, &op, sk);
+	on_send(s, &op, sk, cur ? cur : bpf_get_current_task_btf());
 	s->write_seq = op.write_seq;
 	return 0;
 }

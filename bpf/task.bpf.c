@@ -43,12 +43,11 @@ static __always_inline void target_inherit(struct task_struct *parent, struct ta
 {
 	struct cc_bpf_target t = { .parent = parent->tgid };
 	const struct cc_bpf_target *from = target_of(parent->tgid);
-	__u32 tgid = child->tgid;
 
 	if (!from)
 		return;
 	t.flags = from->flags;
-	if (bpf_map_update_elem(&targets, &tgid, &t, BPF_ANY))
+	if (target_put(child->tgid, &t, BPF_ANY))
 		cnt_add(CC_CNT_STORAGE_FAIL, 1);
 	else
 		target_tell(child, parent->tgid, t.flags, now);
@@ -77,10 +76,10 @@ static __noinline struct task_state *target_by_name(struct task_struct *p, const
 	bpf_probe_read_kernel_str(&key, sizeof(key), comm);
 	if (p->pid != p->tgid || is_target(tgid) || !bpf_map_lookup_elem(&target_comms, key))
 		return NULL;
-	if (bpf_map_update_elem(&targets, &tgid, &t, BPF_NOEXIST))
+	if (target_put(tgid, &t, BPF_NOEXIST))
 		return NULL;
 	target_tell(p, 0, 0, now);
-	st = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	st = task_make(p);
 	if (st) {
 		st->nr = -1;
 		st->in = now;
@@ -98,13 +97,13 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 
 	if (cfg.pid_nested)
 		pidns_note(child);
-	if (!bpf_task_storage_get(&tasks, parent, 0, 0) && !is_target(parent->tgid))
+	if (!task_find(parent) && !is_target(parent->tgid))
 		return 0;
 	if (child->tgid != parent->tgid) {
 		target_inherit(parent, child, now);
 		chain_fork(parent->tgid, child->tgid);
 	}
-	st = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	st = task_make(child);
 	if (st) {
 		st->waker_tid = parent->pid;
 		st->waker_tgid = parent->tgid;
@@ -132,8 +131,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *p, int old_pid)
 	__u32 tgid = p->tgid;
 	struct cc_rec_task *r;
 
-	if (!bpf_task_storage_get(&tasks, p, 0, 0) &&
-	    !(target_comm_cnt && target_by_name(p, p->comm, now)))
+	if (!task_find(p) && !(target_comm_cnt && target_by_name(p, p->comm, now)))
 		return 0;
 	chain_forget(tgid);
 	if (go_proc_cnt) /* what was known of the program is no more */
@@ -154,7 +152,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *p)
 	__u64 now = bpf_ktime_get_ns();
 	__u32 tgid = p->tgid;
 	struct cc_rec_task *r;
-	struct task_state *st = bpf_task_storage_get(&tasks, p, 0, 0);
+	struct task_state *st = task_find(p);
 
 	if (!st)
 		return 0;
@@ -182,7 +180,7 @@ int BPF_PROG(task_rename, struct task_struct *p, const char *comm)
 	__u64 now = bpf_ktime_get_ns();
 	struct cc_rec_task *r;
 
-	if (!bpf_task_storage_get(&tasks, p, 0, 0) &&
+	if (!task_find(p) &&
 	    !(target_comm_cnt && p == bpf_get_current_task_btf() && target_by_name(p, comm, now)))
 		return 0;
 	r = task_reserve(now);

@@ -66,6 +66,19 @@ struct {
 	__type(value, struct task_state);
 } tasks __weak SEC(".maps");
 
+/* The state of @p; NULL: it is not traced. Every switch and wake of the host asks. */
+static __always_inline struct task_state *task_find(struct task_struct *p)
+{
+	return target_maybe(p->tgid) ? bpf_task_storage_get(&tasks, p, 0, 0) : NULL;
+}
+
+/* The same, made when there is none. */
+static __always_inline struct task_state *task_make(struct task_struct *p)
+{
+	target_note(p->tgid);
+	return bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 #define OCCUPANTS 16
 
 struct occupant {

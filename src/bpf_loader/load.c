@@ -114,6 +114,8 @@ static void set_config(struct loader *l, const struct btf *kernel)
 		.snap_burst = SNAP_BURST,
 		.has_task_kfunc =
 			btf__find_by_name_kind(kernel, "bpf_task_from_vpid", BTF_KIND_FUNC) > 0,
+		.has_cast_kfunc =
+			btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0,
 	};
 	load_functions((uint64_t *)c->fn);
 }

@@ -94,6 +94,9 @@ int loader_target_add(struct loader *l, const struct loader_target *want)
 	}
 	global = pidns_global(l, tgid);
 	v.parent = pidns_global(l, want->parent);
+	if (global) /* before it is there, see target_of() */
+		__atomic_fetch_or(&l->skel->bss->target_bits, 1ull << (global & 63),
+				  __ATOMIC_RELAXED);
 	if (!global ||
 	    bpf_map_update_elem(bpf_map__fd(l->skel->maps.targets), &global, &v, BPF_ANY)) {
 		err = global ? -errno : -ESRCH;
