@@ -119,12 +119,16 @@ static enum step go_to(struct state *s, uint64_t ip, bool exact)
 	return STEP_ON;
 }
 
-/* The stack shrinks from callee to caller, but a handler may have run on another one, and where the
- * return address is in a register the innermost function may need no stack at all. */
+/* The stack shrinks from callee to caller, but a handler may have run on another one, and the
+ * innermost function may have its return address in a register (arm64; vfork() of glibc, whose
+ * child would overwrite it). */
 static bool may_go_to(const struct state *s, const struct cfi_row *row, uint64_t sp)
 {
+	bool in_register = row->cnt && row->rules[row->cnt - 1].reg == CFI_RA &&
+			   row->rules[row->cnt - 1].kind == CFI_REG;
+
 	return row->signal || sp > s->regs[CFI_SP] ||
-	       (sp == s->regs[CFI_SP] && s->arch->link && s->exact);
+	       (sp == s->regs[CFI_SP] && s->exact && in_register);
 }
 
 /* Replaces the registers by those of the caller. */
@@ -269,10 +273,24 @@ struct how {
 	uint32_t go_size;
 	uint8_t go_flags;
 	const struct cfi_row *row; /* NULL: by its frame pointer, if it has one */
+	bool made_up;              /* there is no caller */
 };
 
+/* A return address that no call has left: a function begins there, and nothing lies before it. So
+ * makecontext() ends the stack that it makes. */
+static bool is_made_up(const struct how *h)
+{
+	const struct fde *fde;
+
+	if (!h->f || h->is_go || (h->row && !h->row->bad))
+		return false;
+	fde = ehframe_find(h->f->fdes, h->f->fde_cnt, h->vaddr + 1);
+	return fde && fde->start == h->vaddr + 1 &&
+	       !ehframe_find(h->f->fdes, h->f->fde_cnt, h->vaddr);
+}
+
 static void look_up(struct rows *u, const struct cfi_arch *arch, struct maps *m, struct mapping *p,
-		    uint64_t at, struct how *ret)
+		    uint64_t at, bool exact, struct how *ret)
 {
 	struct elf_file *f = maps_file(m, p, u->files);
 	struct go_tab *go;
@@ -285,11 +303,14 @@ static void look_up(struct rows *u, const struct cfi_arch *arch, struct maps *m,
 		     go_tab_frame(go, ret->vaddr, &ret->go_size, &ret->go_flags);
 	if (!ret->is_go)
 		ret->row = elf_file_cfi_row(f, ret->vaddr);
+	ret->made_up = !exact && is_made_up(ret);
 }
 
 static void rule_of(const struct how *h, uint64_t ip, struct cc_rule *ret)
 {
-	if (h->is_go)
+	if (h->made_up)
+		*ret = (struct cc_rule){ .cfa = CC_VIA_SP, .what = CC_RULE_KNOWN | CC_RULE_END };
+	else if (h->is_go)
 		cfi_rule_of_go(h->go_size, h->go_flags, ret);
 	else if (!h->row || h->row->bad)
 		cfi_rule_of_fp(ret);
@@ -302,7 +323,7 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 	struct cc_rule *rule = s->in->learn && !s->arch->link ? &out->rules[out->cnt - 1] : NULL;
 	struct how h;
 
-	look_up(s->u, s->arch, s->maps, p, ip, &h);
+	look_up(s->u, s->arch, s->maps, p, ip, s->exact, &h);
 	if (s->arch->link && (!h.row || h.row->bad || h.row->signal) && is_sigreturn(h.f, p, s->ip))
 		return by_sigcontext(s, out);
 	if (h.row && h.row->bad && out->cnt == 1 && !s->arch->link) {
@@ -314,6 +335,8 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 	}
 	if (rule)
 		rule_of(&h, s->ip, rule);
+	if (h.made_up)
+		return end(out, UNWIND_START);
 	if (h.is_go)
 		return by_go_frame(s, h.go_size, h.go_flags, out);
 	if (!h.row || h.row->bad)
@@ -332,7 +355,7 @@ static bool rows_rule(struct unwinder *u, struct maps *m, uint64_t ip, bool exac
 	*ret = (struct cc_rule){ .what = 0 };
 	if (!p || !p->exec || arch->link)
 		return false;
-	look_up((struct rows *)u, arch, m, p, at, &h);
+	look_up((struct rows *)u, arch, m, p, at, exact, &h);
 	rule_of(&h, ip, ret);
 	if (h.row && !h.row->bad && h.row->signal)
 		ret->what |= CC_RULE_SIGNAL;

@@ -74,6 +74,7 @@ void snap_release(pid_t tid) { ptrace(PTRACE_DETACH, tid, 0, 0); }
 int wait_sleeping(pid_t tgid, pid_t tid)
 {
 	char path[64], buf[512];
+	int still = 0; /* D: a page that is read takes less, a vfork() does not */
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", tgid, tid);
 	for (int i = 0; i < 5000; i++) {
@@ -85,7 +86,8 @@ int wait_sleeping(pid_t tgid, pid_t tid)
 			fclose(f);
 		buf[n] = '\0';
 		p = strrchr(buf, ')');
-		if (p && p[1] == ' ' && p[2] == 'S')
+		still = p && p[1] == ' ' && p[2] == 'D' ? still + 1 : 0;
+		if ((p && p[1] == ' ' && p[2] == 'S') || still == 50)
 			return 0;
 		usleep(1000);
 	}

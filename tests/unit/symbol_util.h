@@ -16,8 +16,8 @@ CC_NODISCARD int snap_take(pid_t tgid, pid_t tid, size_t max_bytes, struct cc_re
 CC_NODISCARD int snap_again(pid_t tgid, pid_t tid, size_t max_bytes, struct cc_rec_snap *ret);
 void snap_release(pid_t tid);
 
-/* Waits until @tid sleeps in the kernel (state S in /proc), at most ~5 s. Returns 0 or -ETIMEDOUT.
- */
+/* Waits until @tid sleeps in the kernel (state S in /proc, or D for 50 ms), at most ~5 s. Returns 0
+ * or -ETIMEDOUT. */
 CC_NODISCARD int wait_sleeping(pid_t tgid, pid_t tid);
 
 /* All threads of @tgid; returns how many were written. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unwind information in other places than .eh_frame: .debug_frame, static programs without its
- * header, files without section headers. */
+ * header, files without section headers; and stacks that few functions make. */
 #include "maps.h"
 #include "symbol_util.h"
 
@@ -23,12 +23,34 @@ static const char source[] =
 	"N void outer(int n) { char room[200]; inner(room + n); x = room[1]; }\n"
 	"int main(int c, char **v) { (void)v; outer(c); return x; }\n";
 
+/* glibc's vfork() keeps its return address in a register while the child has the stack. */
+static const char vforks[] =
+	"#include <unistd.h>\n#include <signal.h>\n"
+	"#define N __attribute__((noinline, noclone))\n"
+	"volatile int x;\n"
+	"N void inner(char *p) { p[0] = 1; for (;;) if (!vfork()) { usleep(300000); _exit(0); } }\n"
+	"N void outer(int n) { char room[200]; inner(room + n); x = room[1]; }\n"
+	"int main(int c, char **v) { (void)v; signal(SIGCHLD, SIG_IGN); outer(c); return x; }\n";
+
+/* A stack that makecontext() made ends where nobody has called. */
+static const char coroutine[] =
+	"#include <unistd.h>\n#include <ucontext.h>\n"
+	"#define N __attribute__((noinline, noclone))\n"
+	"volatile int x;\n"
+	"N void inner(char *p) { p[0] = 1; for (;;) pause(); }\n"
+	"N void outer(int n) { char room[200]; inner(room + n); x = room[1]; }\n"
+	"N void begin(void) { outer(3); x = 2; }\n"
+	"static char stack[65536];\n"
+	"int main(void) { static ucontext_t a, b; getcontext(&b); b.uc_stack.ss_sp = stack;\n"
+	"b.uc_stack.ss_size = sizeof(stack); makecontext(&b, begin, 0); swapcontext(&a, &b); "
+	"return x; }\n";
+
 struct frames {
 	struct unwind_out out, judged;
 	char names[4][64]; /* of the frames from inner() on, "?": none */
 };
 
-static void build(const char *path, const char *flags)
+static void build_of(const char *text, const char *path, const char *flags)
 {
 	char cmd[512];
 	FILE *f;
@@ -37,9 +59,11 @@ static void build(const char *path, const char *flags)
 		 path);
 	f = popen(cmd, "w");
 	cr_assert_not_null(f);
-	fputs(source, f);
+	fputs(text, f);
 	cr_assert_eq(pclose(f), 0, "%s", cmd);
 }
+
+static void build(const char *path, const char *flags) { build_of(source, path, flags); }
 
 static void forget_sections(const char *path)
 {
@@ -195,6 +219,38 @@ Test(symbol_frames, dynamic_without_sections, .timeout = 60)
 	forget_sections(path);
 	look(path, &f);
 	cr_expect_eq(f.out.end, UNWIND_START);
+	expect_judged(&f);
+	unlink(path);
+}
+
+Test(symbol_frames, vfork, .timeout = 60)
+{
+	static const char *const flags[] = { "", "-static" };
+	struct frames f;
+	char path[64];
+
+	temp_path(path, sizeof(path));
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		build_of(vforks, path, flags[i]);
+		look(path, &f);
+		expect_chain(&f);
+	}
+	unlink(path);
+}
+
+Test(symbol_frames, coroutine, .timeout = 60)
+{
+	static const char *const want[] = { "inner", "outer", "begin" };
+	struct frames f;
+	char path[64];
+
+	temp_path(path, sizeof(path));
+	build_of(coroutine, path, "");
+	look(path, &f);
+	cr_expect_eq(f.out.end, UNWIND_START);
+	cr_expect(!f.out.guessed);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		cr_expect_str_eq(f.names[i], want[i]);
 	expect_judged(&f);
 	unlink(path);
 }
