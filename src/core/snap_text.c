@@ -3,6 +3,18 @@
 
 #include "fmt.h"
 
+#include <string.h>
+
+/* Functions of the kernel, by how they begin, that say so: the innermost counts. */
+static const struct {
+	const char *prefix, *work;
+} works[] = {
+	{ "handle_softirqs", "softirq" }, { "__do_softirq", "softirq" },
+	{ "asm_sysvec_", "interrupt" },   { "asm_common_interrupt", "interrupt" },
+	{ "try_to_free", "reclaim" },     { "shrink_", "reclaim" },
+	{ "compact_zone", "reclaim" },    { "asm_exc_page_fault", "page fault" },
+};
+
 #define ROUND_TRIPS 4 /* a wait this much longer than one is not the way there and back */
 
 const char *snap_ended_name(unsigned int ended)
@@ -77,4 +89,22 @@ struct snap_text snap_net_text(const struct cc_piece *p)
 	fmt_text(ret.s, sizeof(ret.s), ", nothing sent again, round trip %s ms: the peer %s", ms,
 		 p->cls == WAIT_NET_SEND ? "did not read" : "took that long");
 	return ret;
+}
+
+const char *snap_kernel_work(const struct snapshot *s, const struct snap_piece *p)
+{
+	const struct snap_stack *st;
+
+	if (p->p.cls != WAIT_CPU || !p->kstack || p->kstack > s->stack_cnt)
+		return "";
+	st = &s->stacks[p->kstack - 1];
+	for (uint32_t i = 0; i < st->cnt && st->first + i < s->frame_cnt; i++) {
+		const char *name = snapshot_str(s, s->frames[st->first + i].text);
+
+		for (size_t j = 0; j < ARRAY_SIZE(works); j++) {
+			if (!strncmp(name, works[j].prefix, strlen(works[j].prefix)))
+				return works[j].work;
+		}
+	}
+	return "";
 }

@@ -22,6 +22,11 @@ struct snap_text snap_waker_text(const struct snapshot *s, const struct snap_pie
  */
 struct snap_text snap_net_text(const struct cc_piece *p);
 
+/* What the kernel was at on this thread when a piece on the CPU was sampled: "page fault",
+ * "reclaim", "softirq", "interrupt": time that the program's own frames do not explain. "" for all
+ * else. */
+const char *snap_kernel_work(const struct snapshot *s, const struct snap_piece *p);
+
 /* Take any number: "" beyond their tables. */
 const char *snap_ended_name(unsigned int ended);      /* enum cc_ended: "wake" "timeout" "" */
 const char *snap_state_name(unsigned int state);      /* enum cc_req_state: "done" "in_flight" */

@@ -107,6 +107,8 @@ static void put_piece(struct json *j, const struct snapshot *s, const struct sna
 	json_str(j, "ended", snap_ended_name(p->p.ended));
 	put_str(j, "site", s, p->site);
 	put_str(j, "resource", s, p->resource);
+	if (*snap_kernel_work(s, p))
+		json_str(j, "kernel_work", snap_kernel_work(s, p));
 	put_people(j, s, p);
 	put_str(j, "for_request", s, p->for_request);
 	put_str(j, "by_request", s, p->by_request);

@@ -171,10 +171,14 @@ static void put_head(FILE *out, const struct snapshot *s, const struct snap_requ
 /* The columns "waited for" and "ended by" of one piece. */
 static void put_cause(FILE *out, const struct snapshot *s, const struct snap_piece *p)
 {
-	const char *sep = "";
+	const char *sep = "", *work = snap_kernel_work(s, p);
 
 	if (p->resource) {
 		put_str(out, s, p->resource);
+		sep = ", ";
+	}
+	if (*work) {
+		fprintf(out, "%s%s", sep, work);
 		sep = ", ";
 	}
 	if (p->p.holder_tid) {

@@ -193,6 +193,10 @@ static void put_stack(const struct snapshot *s, const char *title, uint32_t stac
 
 static void put_note(const struct snapshot *s, const struct snap_piece *p, FILE *out)
 {
+	const char *work = snap_kernel_work(s, p);
+
+	if (*work)
+		fprintf(out, "  (%s)", work);
 	if (p->site)
 		fprintf(out, "  %s", snapshot_str(s, p->site));
 	if (p->resource)

@@ -181,7 +181,12 @@ void text_note(const struct snapshot *s, const struct snap_piece *p, char *buf, 
 {
 	char letter = wait_class_letter(p->p.cls);
 	const char *by = snapshot_str(s, p->by_request), *whose = snapshot_str(s, p->for_request);
+	const char *work = snap_kernel_work(s, p);
 	snprintf(buf, cap, "%s", snapshot_str(s, p->resource));
+	if (*work)
+		append(buf, cap, "%s%s", *buf ? ", " : "", work);
+	if (*work && p->site)
+		append(buf, cap, " in %s", snapshot_str(s, p->site));
 	if (p->holder.tid)
 		append(buf, cap, "%sheld by %s", *buf ? ", " : "", snap_task_text(s, &p->holder).s);
 	if (p->occupant.tid)

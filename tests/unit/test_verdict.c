@@ -228,3 +228,32 @@ Test(verdict, a_peer_is_slow_when_nothing_was_lost_and_it_is_not_the_way_there)
 	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_US(900), 10, 0).s, ""); /* not slow */
 	cr_expect_str_eq(net_text(WAIT_NET_RECV, CC_MS(60), 0, 0).s, "");   /* not known */
 }
+
+/* ---- what the kernel was at on the CPU ---- */
+
+static const char *kernel_work(const char *innermost, const char *outer, enum wait_class cls)
+{
+	struct snap_fixture *f = fixture_new();
+	const char *ret;
+
+	f->frames[4].text = fx(f, innermost);
+	f->frames[5].text = fx(f, outer);
+	fixture_strings(f);
+	f->p[0].p.cls = (uint8_t)cls;
+	f->p[0].kstack = 3;
+	ret = snap_kernel_work(&f->s, &f->p[0]);
+	fixture_free(f);
+	return ret;
+}
+
+Test(verdict, a_sample_in_the_kernel_says_what_it_was_at)
+{
+	static const char fault[] = "asm_exc_page_fault+0x22", soft[] = "handle_softirqs+0xd2";
+
+	cr_expect_str_eq(kernel_work("clear_page_erms+0x7", fault, WAIT_CPU), "page fault");
+	cr_expect_str_eq(kernel_work("shrink_node+0x1e4", fault, WAIT_CPU), "reclaim");
+	cr_expect_str_eq(kernel_work(soft, "udp_sendmsg+0x9a", WAIT_CPU), "softirq");
+	cr_expect_str_eq(kernel_work(soft, fault, WAIT_CPU), "softirq");
+	cr_expect_str_eq(kernel_work("vfs_read+0x9", "do_syscall_64+0x71", WAIT_CPU), "");
+	cr_expect_str_eq(kernel_work("shrink_node+0x1e4", fault, WAIT_PAGEFAULT), "");
+}
