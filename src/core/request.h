@@ -220,19 +220,21 @@ static inline struct cc_reqid touch_id(const struct sock_touch *s)
 {
 	return s->cookie ? reqid_of(s->cookie, s->ordinal) : (struct cc_reqid){ 0 };
 }
-/* A recv or send on a server socket: what "foreign" is judged by. */
+
 /* The thread of the first send, where no SOCKOP tells it: of several the REQ knows the last one's,
  * and a first one by another thread than received is told. */
 static inline uint32_t request_first_sender(const struct cc_rec_req *q)
 {
 	return q->first_send != q->last_send && q->recv_tid ? q->recv_tid : q->send_tid;
 }
+
 /* A few bytes that were never answered and with which the connection ended. */
 bool request_is_farewell(const struct cc_rec_req *q);
 
 /* @q, not told yet, began to be answered so lately that it is not known whether more follows. */
 bool request_is_answered(const struct cc_rec_req *q);
 
+/* A recv or send on a server socket: what "foreign" is judged by. */
 static inline bool touch_is_server(const struct sock_touch *s)
 {
 	return !(s->flags & CC_SO_UPSTREAM);
