@@ -25,20 +25,21 @@ static bool reads_next(const struct engine *e, const struct req *r, const struct
 	       engine_classify(e, t, ep).cls == WAIT_NET_RECV;
 }
 
-/* The last wait of @t that begins in [a, b), in which it was free; NULL: none. */
-static const struct episode *free_wait(const struct engine *e, const struct req *r,
-				       const struct task *t, cc_ns a, cc_ns b, bool *ret_reads)
+static uint64_t stack_of(const struct engine *e, const struct episode *ep)
 {
-	for (uint32_t i = task_ep_from(t, b); i-- > 0;) {
-		const struct episode *ep = &t->eps.p[i];
+	const struct side *s = ep_side(&e->tasks, ep);
 
-		if (ep->out < a)
-			break;
-		*ret_reads = reads_next(e, r, t, ep);
-		if (*ret_reads || owner_is_idle(e, t, ep))
-			return ep;
-	}
-	return NULL;
+	return s ? s->ustack : 0;
+}
+
+/* Where @r's thread waited for it to come; 0: not known. */
+static uint64_t idle_stack(const struct engine *e, const struct req *r, const struct task *t)
+{
+	uint32_t i = task_ep_from(t, r->pub.rec.first_recv);
+
+	if (r->pub.rec.recv_tid != t->tid || !i || !ep_blocked(&t->eps.p[i - 1]))
+		return 0;
+	return stack_of(e, &t->eps.p[i - 1]);
 }
 
 static bool ended_by_signal(const struct engine *e, const struct episode *ep)
@@ -46,6 +47,37 @@ static bool ended_by_signal(const struct engine *e, const struct episode *ep)
 	const struct side *s = ep_side(&e->tasks, ep);
 
 	return s && s->flags & CC_EX_SIGNAL;
+}
+
+/* Who waits somewhere else than @idle, where it does for requests, is not free: a database's
+ * session that sleeps in a query. Where that is not known, a signal says that it was asked to go
+ * on. */
+static bool is_free(const struct engine *e, const struct task *t, const struct episode *ep,
+		    uint64_t idle)
+{
+	uint64_t here = stack_of(e, ep);
+
+	if (!owner_is_idle(e, t, ep))
+		return false;
+	return idle && here ? here == idle : !ended_by_signal(e, ep);
+}
+
+/* The last wait of @t that begins in [a, b), in which it was free; NULL: none. */
+static const struct episode *free_wait(const struct engine *e, const struct req *r,
+				       const struct task *t, cc_ns a, cc_ns b, bool *ret_reads)
+{
+	uint64_t idle = idle_stack(e, r, t);
+
+	for (uint32_t i = task_ep_from(t, b); i-- > 0;) {
+		const struct episode *ep = &t->eps.p[i];
+
+		if (ep->out < a)
+			break;
+		*ret_reads = reads_next(e, r, t, ep);
+		if (*ret_reads || is_free(e, t, ep, idle))
+			return ep;
+	}
+	return NULL;
 }
 
 /* Before it was free @t woke who ended that wait, or who sends next: it had handed the rest on. */
@@ -94,8 +126,7 @@ static enum gap gap_after(struct engine *e, const struct req *r, uint32_t i, enu
 		return GAP_READS;
 	t = tasks_find(&e->tasks, a->tid, a->t);
 	ep = t ? free_wait(e, r, t, a->t, b->t, &reads) : NULL;
-	if (!ep || ended_by_signal(e, ep) || upstream_within(e, r, a->t, b->t) ||
-	    handed_on(t, a->t, ep, b->tid))
+	if (!ep || upstream_within(e, r, a->t, b->t) || handed_on(t, a->t, ep, b->tid))
 		return GAP_NONE;
 	if (reads)
 		return GAP_READS;

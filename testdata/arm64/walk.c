@@ -9,8 +9,8 @@ typedef unsigned long u64;
 
 struct record {
 	u64 magic, known;
-	u64 ip[KNOWN];   /* of the functions that it stands in, innermost first */
-	u64 regs[12];	 /* x19 .. x28, x29, x30 */
+	u64 ip[KNOWN]; /* of the functions that it stands in, innermost first */
+	u64 regs[12];  /* x19 .. x28, x29, x30 */
 	u64 sp, bytes;
 	unsigned char stack[STACK];
 };
@@ -84,7 +84,8 @@ static __attribute__((noinline, noclone)) void here(void)
 	LEAVE();
 }
 
-/* ---- kinds of frames -------------------------------------------------------------------------- */
+/* ---- kinds of frames --------------------------------------------------------------------------
+ */
 
 __attribute__((noinline, noclone)) int large(int a)
 {
@@ -147,7 +148,8 @@ __attribute__((noinline, noclone)) int traps(int a)
 	return keep[a];
 }
 
-/* ---- in a handler ----------------------------------------------------------------------------- */
+/* ---- in a handler -----------------------------------------------------------------------------
+ */
 
 static void handler(int sig, void *info, void *context)
 {

@@ -131,6 +131,36 @@ Test(parts, a_handler_that_sleeps)
 	expect(t, WAIT_SLEEP, true, false);
 }
 
+/* The thread waited at @idle for R, and at @between for the time of the next part. */
+static struct trace waits_at(uint64_t idle, uint64_t between, bool signal)
+{
+	struct trace t = trace_new();
+	struct cc_rec_extra ex = { .h = { .aux = NR_EPOLL_WAIT, .ts = AT(10) },
+				   .fd = 3,
+				   .ustack = idle };
+
+	trace_on(&t, T0, 0);
+	trace_irq_wait(&t, T0, NR_EPOLL_WAIT, 2, 10, CC_CTX_IDLE, 0);
+	trace_extra(&t, T0, ex);
+	trace_irq_wait(&t, T0, NR_EPOLL_WAIT, 13, GAP, CC_CTX_IDLE, 0);
+	ex.h.ts = AT(GAP);
+	ex.ustack = between;
+	ex.h.flags = signal ? CC_EX_SIGNAL : 0;
+	trace_extra(&t, T0, ex);
+	part(&t, T0, GAP + 1);
+	trace_stop_on(&t, T0, GAP + 10);
+	answer(&t, 2, GAP + 1, T0);
+	return t;
+}
+
+Test(parts, waits_elsewhere_than_for_requests)
+{
+	expect(waits_at(0xa1, 0xb2, false), WAIT_EPOLL, true, false);
+	expect(waits_at(0xa1, 0xa1, false), WAIT_EPOLL, false, false);
+	expect(waits_at(0xa1, 0xa1, true), WAIT_EPOLL, false, false);
+	expect(waits_at(0xa1, 0, true), WAIT_EPOLL, true, false);
+}
+
 Test(parts, a_signal_ended_the_wait)
 {
 	struct trace t = trace_new();
