@@ -11,7 +11,8 @@
 
 #define STREAM_GAP CC_MS(5ull) /* parts closer than that are those of an answer */
 #define STREAM_GAPS 2u
-#define GAPS_MAX 64u /* of one request that are kept; then the last one goes on */
+#define LOOK_BACK 32u /* operations before it that are looked at */
+#define GAPS_MAX 64u  /* of one request that are kept; then the last one goes on */
 
 /* A wait of @t for the next request on the very connection. */
 static bool reads_next(const struct engine *e, const struct req *r, const struct task *t,
@@ -32,14 +33,24 @@ static uint64_t stack_of(const struct engine *e, const struct episode *ep)
 	return s ? s->ustack : 0;
 }
 
-/* Where @r's thread waited for it to come; 0: not known. */
+/* Where @t waited for what it read at @at; 0: it did not, or too short a time for a stack. */
+static uint64_t stack_before(const struct engine *e, const struct task *t, cc_ns at)
+{
+	uint32_t i = task_ep_from(t, at);
+
+	return i && ep_blocked(&t->eps.p[i - 1]) ? stack_of(e, &t->eps.p[i - 1]) : 0;
+}
+
+/* Where @t waits for requests, by @r and the ones before it; 0: not known. */
 static uint64_t idle_stack(const struct engine *e, const struct req *r, const struct task *t)
 {
-	uint32_t i = task_ep_from(t, r->pub.rec.first_recv);
+	uint32_t i = task_touch_from(t, r->pub.rec.first_recv + 1);
+	uint64_t stack = 0;
 
-	if (r->pub.rec.recv_tid != t->tid || !i || !ep_blocked(&t->eps.p[i - 1]))
-		return 0;
-	return stack_of(e, &t->eps.p[i - 1]);
+	for (uint32_t n = 0; i-- > 0 && n < LOOK_BACK && !stack; n++)
+		if (touch_is_server(&t->touches.p[i]) && t->touches.p[i].op == CC_OP_RECV)
+			stack = stack_before(e, t, t->touches.p[i].t);
+	return stack;
 }
 
 static bool ended_by_signal(const struct engine *e, const struct episode *ep)
