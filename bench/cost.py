@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -32,23 +31,42 @@ def tasks_cpu_ns(pids):
     return total
 
 
+def links(pid):
+    """How many kernel programs process @pid has attached."""
+    cnt = 0
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        try:
+            with open(path) as f:
+                cnt += "link_type:" in f.read()
+        except OSError:
+            continue
+    return cnt
+
+
+ATTACHED = "attached"  # of a tool that makes no recording: ready when it attaches no more
+
+
 class Tracer:
-    """A tool attached to a pid, after so many seconds or, None, when its recording is there; stop() ends
-    it and tells the CPU seconds it used since it was ready, and for how long that was."""
+    """A tool attached to a pid, after so many seconds, when ATTACHED, or, None, when its recording is there; stop() ends
+    it and tells the CPU seconds it used since it was ready until then, and for how long that was."""
 
     def __init__(self, command, settle, tmp):
         self.log = open(f"{tmp}/tool.log", "wb+")
         self.proc = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
                                      stderr=self.log)
-        end = time.monotonic() + 30
-        while settle is None and not os.path.exists(f"{tmp}/{RECORDING}") and self.proc.poll() is None:
+        end, seen = time.monotonic() + 30, 0
+        while settle in (None, ATTACHED) and not self.is_ready(settle, tmp, seen) and self.proc.poll() is None:
             if time.monotonic() > end:
                 self.fail("does not attach")
-            time.sleep(0.02)
-        time.sleep(settle or 0.3)
+            seen = links(self.proc.pid) if settle else 0
+            time.sleep(0.3 if settle else 0.02)
+        time.sleep(settle if isinstance(settle, float) else 0.3)
         if self.proc.poll() is not None:
             self.fail("ended at once")
         self.loading, self.start = tasks_cpu_ns([self.proc.pid]) / 1e9, time.monotonic()
+
+    def is_ready(self, settle, tmp, seen):
+        return 0 < links(self.proc.pid) == seen if settle else os.path.exists(f"{tmp}/{RECORDING}")
 
     def fail(self, what):
         self.log.seek(0)
@@ -56,7 +74,8 @@ class Tracer:
         raise CannotRun(f"{what}: {tail[0]}")
 
     def stop(self):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = tasks_cpu_ns([self.proc.pid]) / 1e9 - self.loading
+        wall = time.monotonic() - self.start
         self.proc.send_signal(signal.SIGINT)
         try:
             self.proc.wait(timeout=30)
@@ -64,9 +83,7 @@ class Tracer:
             self.proc.kill()
             self.proc.wait()
             self.fail("did not end within 30 s")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return max(0, used - self.loading), time.monotonic() - self.start
+        return used, wall
 
 
 def free_port():
@@ -89,6 +106,11 @@ def quartiles(values):
         return values[0], values[0]
     q = statistics.quantiles(values, n=4)
     return q[0], q[2]
+
+
+def budget(what, value, unit, limit, at_least=False):
+    met = value >= limit if at_least else value <= limit
+    print(f"  {'met    ' if met else 'NOT MET'} {what}: {value:.4g} {unit}, budget {'>=' if at_least else '<='} {limit}")
 
 
 # ---- kernel programs ----
@@ -124,3 +146,23 @@ def programs(pid):
 def program_names():
     p = subprocess.run([BPFTOOL, "-j", "prog", "show"], capture_output=True)
     return {prog["id"]: prog.get("name", "") for prog in json.loads(p.stdout or "[]")}
+
+
+class Counted(Tracer):
+    """One whose programs' runs are counted. After stop(): runs and ns of each, by name; on the whole host."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.count = CountRuns()
+        self.count.__enter__()
+        self.first = programs(self.proc.pid)
+
+    def stop(self):
+        last, names = programs(self.proc.pid), program_names()
+        self.count.__exit__()
+        self.runs = {}
+        for prog, (runs, ns) in last.items():
+            before = self.first.get(prog, (0, 0))
+            if runs > before[0]:
+                self.runs[names.get(prog, "?")] = runs - before[0], ns - before[1]
+        return super().stop()
