@@ -8,7 +8,7 @@
 #define MANGLED_MAX 4096 /* bytes of a symbol that are read */
 
 /* Writes the readable form of @raw, without parameters, else @raw itself; NUL-terminated, cut to
- * @cap. Returns its length. */
+ * @cap. std::string is called so. Returns its length. */
 size_t demangle(const char *raw, char *buf, size_t cap);
 
 #endif

@@ -115,12 +115,72 @@ static const char *call_site(Dwarf_Die *cu, Dwarf_Die *die, int *ret_line)
 	return dwarf_filesrc(files, file, NULL, NULL);
 }
 
-static const char *name_of(Dwarf_Die *die)
+/* Where @die was declared: what it is an instance of, and a definition of. */
+static Dwarf_Die declaration(Dwarf_Die die)
+{
+	static const unsigned int to[] = { DW_AT_abstract_origin, DW_AT_specification };
+
+	for (size_t i = 0; i < ARRAY_SIZE(to); i++) {
+		Dwarf_Attribute at;
+		Dwarf_Die die2;
+
+		if (dwarf_formref_die(dwarf_attr(&die, to[i], &at), &die2))
+			die = die2;
+	}
+	return die;
+}
+
+static bool has_members(Dwarf_Die *die)
+{
+	int tag = dwarf_tag(die);
+
+	return tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+}
+
+/* "<lambda>::operator()": a local function of C++ has no other name to tell it by. */
+static void add_scopes(Dwarf_Die die, char buf[NAME_BYTES_MAX])
+{
+	Dwarf_Die at = declaration(die), *scopes = NULL;
+	int cnt = dwarf_getscopes_die(&at, &scopes);
+
+	for (int i = 1; i < cnt && has_members(&scopes[i]); i++) {
+		const char *name = dwarf_diename(&scopes[i]);
+		size_t len, have = strlen(buf) + 1;
+
+		if (!name) /* no other class without a name has members */
+			name = dwarf_tag(&scopes[i]) == DW_TAG_namespace ? "(anonymous namespace)"
+									 : "<lambda>";
+		len = strlen(name);
+		if (len + 2 + have > NAME_BYTES_MAX)
+			break;
+		memmove(buf + len + 2, buf, have);
+		memcpy(buf, name, len);
+		memcpy(buf + len, "::", 2);
+	}
+	free(scopes);
+}
+
+/* The name of a function that was inlined. False: it has none. */
+static bool name_of(Dwarf_Die *cu, Dwarf_Die *die, char buf[NAME_BYTES_MAX])
 {
 	Dwarf_Attribute at;
-	const char *linkage = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &at));
+	const char *raw = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &at));
+	int lang;
 
-	return linkage ? linkage : dwarf_diename(die);
+	if (raw) {
+		demangle(raw, buf, NAME_BYTES_MAX);
+		return true;
+	}
+	raw = dwarf_diename(die);
+	if (!raw)
+		return false;
+	snprintf(buf, NAME_BYTES_MAX, "%s", raw);
+	lang = dwarf_srclang(cu);
+	if (lang == DW_LANG_C_plus_plus || lang == DW_LANG_C_plus_plus_11 ||
+	    lang == DW_LANG_C_plus_plus_14)
+		add_scopes(*die, buf);
+	return true;
 }
 
 /* The functions inlined at @addr, innermost first, a line each, then the function's own place. */
@@ -136,14 +196,10 @@ static void add_inlined(struct dwarf_place *d, GElf_Addr addr, const char *path,
 
 	for (int i = 0; i < len; i++) {
 		char name[NAME_BYTES_MAX];
-		const char *raw;
 
-		if (dwarf_tag(&chain[i]) != DW_TAG_inlined_subroutine)
+		if (dwarf_tag(&chain[i]) != DW_TAG_inlined_subroutine ||
+		    !name_of(cu, &chain[i], name))
 			continue;
-		raw = name_of(&chain[i]);
-		if (!raw)
-			continue;
-		demangle(raw, name, sizeof(name));
 		add_line(ret->text, "%s\n", name);
 		add_file(ret, path, line, false);
 		path = call_site(cu, &chain[i], &line);

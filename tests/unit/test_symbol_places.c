@@ -29,6 +29,9 @@ Test(symbol_places, readable_names)
 	CR_NAME("_ZN4shop4Cart3addEi", "shop::Cart::add");
 	CR_NAME("_ZNSt6vectorIiSaIiEE9push_backERKi",
 		"std::vector<int, std::allocator<int> >::push_back");
+	CR_NAME("_ZN4CartISsSsE3addESs", "Cart<std::string, std::string>::add");
+	CR_NAME("_ZN4CartINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEiE3addEv",
+		"Cart<std::string, int>::add");
 	CR_NAME("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
 	CR_NAME("_RNvC4shop3add", "shop::add");
 	CR_NAME("cart_add", "cart_add");
@@ -244,6 +247,29 @@ Test(symbol_places, debug_information, .timeout = 60)
 	cr_expect_eq(h.asked, 24);
 	cr_expect_eq(h.answered, 16);
 	cr_expect_eq(h.dropped, 0);
+	places_free(p);
+	run("rm -r %s", dir);
+}
+
+/* A function of C++ that has no name of its own is told by what it is in. */
+Test(symbol_places, inlined_members, .timeout = 60)
+{
+	static char dir[] = "/tmp/criticast-places-XXXXXX";
+	struct elf_file *f;
+	struct places *p;
+	struct place a;
+
+	cr_assert_not_null(mkdtemp(dir));
+	run("cd %s && printf 'volatile int x;\\nextern \"C\" __attribute__((noinline)) void "
+	    "outer(int c)"
+	    "{ auto f = [&](int n) { x = x * n + c; }; f(2); f(3); }\\nint main(int c, char **)"
+	    "{ outer(c); }\\n' > prog.cc && g++ -g -O2 -o prog prog.cc",
+	    dir);
+	f = open_elf(dir, "prog");
+	cr_assert_eq(places_new(&p), 0);
+	cr_expect_eq(ask(p, f, address_of(f, "outer"), true, &a), 8);
+	cr_expect_not_null(strstr(a.text, "::operator()\n"), "%s", a.text);
+	elf_file_put(f);
 	places_free(p);
 	run("rm -r %s", dir);
 }
