@@ -79,7 +79,7 @@ static __always_inline int chain_step(struct chain_at *w, const struct chain_sta
 		return CHAIN_FAIL;
 	if (r->what & CC_RULE_END)
 		return r->what & CC_RULE_PART ? CHAIN_PART : CHAIN_FULL;
-	if (r->what & CC_RULE_GUESSED && (fp < w->sp || fp & 7))
+	if (r->what & CC_RULE_GUESSED && r->cfa == CC_VIA_FP && (fp < w->sp || fp & 7))
 		return CHAIN_FAIL;
 	if (!chain_via(w, s, r->ra, r->ra_off, cfa, &ra))
 		return CHAIN_FAIL;

@@ -192,7 +192,7 @@ _Static_assert(sizeof(struct cc_rec_extra) == 240, "wire size");
 enum {
 	CC_ST_KERNEL = 1 << 0,
 	CC_ST_COMPLETE = 1 << 1, /* reaches the thread's start */
-	CC_ST_GUESSED = 1 << 2,  /* by frame pointers that nothing confirmed */
+	CC_ST_GUESSED = 1 << 2,  /* by frame pointers or code; nothing confirms it */
 };
 
 #define CC_STACK_MAX 128 /* frames */

@@ -35,7 +35,7 @@ enum { /* cc_rule.what */
 				  * another */
        CC_RULE_END = 1 << 2,     /* there is no caller: the thread's start ... */
        CC_RULE_PART = 1 << 3,    /* ... or not even that: it goes on elsewhere */
-       CC_RULE_GUESSED = 1 << 4, /* by a frame pointer that nothing confirms */
+       CC_RULE_GUESSED = 1 << 4, /* by a frame pointer or code that nothing confirms */
        CC_RULE_NO_ZERO = 1 << 5, /* a return address of 0 is no end, but an error */
 };
 

@@ -119,6 +119,9 @@ static bool make_row(struct cfi *c, const struct cfi_source *s, struct cfi_row *
 	struct cfi_run run;
 	struct cie cie;
 
+	if (row->vaddr & CFI_BY_CODE)
+		return s->guess(s->ctx, row->vaddr & ~(CFI_BY_CODE | CFI_CALLED),
+				row->vaddr & CFI_CALLED, row);
 	if (!fde)
 		return false;
 	off = fde->off & ~FDE_DEBUG;

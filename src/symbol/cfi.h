@@ -42,6 +42,7 @@ struct cfi_row {
 	bool bad;       /* there is no usable information */
 	bool signal;    /* the caller did not call, it was interrupted */
 	bool ra_signed; /* arm64: the return address has a signature in its upper bits */
+	bool guessed;   /* from the code alone (code_row.h) */
 	uint8_t cnt;    /* rules; a register without one has not changed */
 	struct cfi_rule cfa, rules[CFI_REGS];
 };
@@ -53,6 +54,8 @@ struct cfi_source {
 	uint64_t len, debug_len; /* of .eh_frame and .debug_frame */
 	/* Reads at @off of one. Returns the bytes read, or < 0. */
 	ssize_t (*read)(void *ctx, bool debug, uint64_t off, void *buf, size_t len);
+	/* Fills a row of CFI_BY_CODE. False: it stays a bad one. */
+	bool (*guess)(void *ctx, uint64_t vaddr, bool called, struct cfi_row *row);
 	void *ctx;
 };
 
@@ -70,16 +73,21 @@ struct cfi_arch {
 const struct cfi_arch *cfi_arch(uint16_t machine); /* NULL: not known */
 
 /* What this program runs on, and so what it traces. */
+#define CFI_MACHINE_X86_64 62 /* EM_X86_64 */
 #if defined(__aarch64__)
 #define CFI_MACHINE_HERE 183 /* EM_AARCH64 */
 #else
-#define CFI_MACHINE_HERE 62 /* EM_X86_64 */
+#define CFI_MACHINE_HERE CFI_MACHINE_X86_64
 #endif
 
 struct cfi; /* rows of one file */
 
 CC_NODISCARD int cfi_new(const struct cfi_arch *arch, struct cfi **ret); /* 0 or -ENOMEM */
 void cfi_free(struct cfi *c);                                            /* NULL is a no-op */
+
+/* In an address: not by an FDE, by the code that follows there; and it is a return address. */
+#define CFI_BY_CODE (1ull << 63)
+#define CFI_CALLED (1ull << 62)
 
 /* The row for @vaddr; it may be a bad one. NULL: no memory. Borrowed until the next call. */
 const struct cfi_row *cfi_row(struct cfi *c, const struct cfi_source *s, uint64_t vaddr);

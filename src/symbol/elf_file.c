@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf_file.h"
 #include "cfi.h"
+#include "code_row.h"
 #include "demangle.h"
 #include "elf_load.h"
 #include "go_tab.h"
@@ -171,12 +172,10 @@ bool elf_file_has_data(const struct elf_file *f, uint64_t vaddr)
 	return false;
 }
 
-/* The symbol that covers @vaddr. Symbols may nest, so an earlier, longer one may be it. */
-static const struct elf_sym *covering(const struct elf_file *f, const struct elf_symtab *t,
-				      uint64_t vaddr)
+/* How many symbols begin at @vaddr or before. */
+static size_t symbols_to(const struct elf_symtab *t, uint64_t vaddr)
 {
 	size_t lo = 0, hi = t->cnt;
-	const struct fde *fde = ehframe_find(f->fdes, f->fde_cnt, vaddr);
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -186,6 +185,23 @@ static const struct elf_sym *covering(const struct elf_file *f, const struct elf
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+bool elf_file_begins(const struct elf_file *f, uint64_t vaddr)
+{
+	size_t cnt = symbols_to(&f->funcs, vaddr);
+
+	return cnt && f->funcs.v[cnt - 1].addr == vaddr;
+}
+
+/* The symbol that covers @vaddr. Symbols may nest, so an earlier, longer one may be it. */
+static const struct elf_sym *covering(const struct elf_file *f, const struct elf_symtab *t,
+				      uint64_t vaddr)
+{
+	size_t lo = symbols_to(t, vaddr);
+	const struct fde *fde = ehframe_find(f->fdes, f->fde_cnt, vaddr);
+
 	for (size_t i = lo; i && lo - i < NEST_MAX; i--) {
 		const struct elf_sym *s = &t->v[i - 1];
 
@@ -221,20 +237,36 @@ static ssize_t read_frames(void *ctx, bool debug, uint64_t off, void *buf, size_
 	return elf_file_read(f, (debug ? f->debug_frame.off : f->eh_off) + off, buf, len);
 }
 
-const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
+static bool guess_row(void *ctx, uint64_t vaddr, bool called, struct cfi_row *row)
+{
+	return code_row(ctx, vaddr, called, row);
+}
+
+static const struct cfi_row *row_at(struct elf_file *f, uint64_t vaddr)
 {
 	const struct cfi_source s = { .fdes = f->fdes,
 				      .fde_cnt = f->fde_cnt,
 				      .len = f->eh_len,
 				      .debug_len = f->debug_frame.len,
 				      .read = read_frames,
+				      .guess = guess_row,
 				      .ctx = f };
 
 	const struct cfi_arch *arch = cfi_arch(f->machine);
 
-	if (!f->cfi && (!f->fde_cnt || !arch || cfi_new(arch, &f->cfi)))
+	if (!f->cfi && (!arch || cfi_new(arch, &f->cfi)))
 		return NULL;
 	return cfi_row(f->cfi, &s, vaddr);
+}
+
+const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
+{
+	return f->fde_cnt ? row_at(f, vaddr) : NULL;
+}
+
+const struct cfi_row *elf_file_code_row(struct elf_file *f, uint64_t vaddr, bool called)
+{
+	return row_at(f, vaddr | CFI_BY_CODE | (called ? CFI_CALLED : 0));
 }
 
 int elf_file_go(struct elf_file *f, bool search, struct go_tab **ret)

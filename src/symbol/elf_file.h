@@ -109,12 +109,19 @@ CC_NODISCARD int elf_file_vaddr(const struct elf_file *f, uint64_t off, bool exe
 CC_NODISCARD int elf_file_name(struct elf_file *f, uint64_t vaddr, bool object, char *name,
 			       size_t name_size, uint64_t *ret_off);
 
+/* True if a function that has a name begins at @vaddr. */
+bool elf_file_begins(const struct elf_file *f, uint64_t vaddr);
+
 /* True if @vaddr lies in a writable or read-only data segment, .bss included. */
 bool elf_file_has_data(const struct elf_file *f, uint64_t vaddr);
 
 /* How to unwind at @vaddr (cfi.h). NULL: the file tells nothing, or no memory. Borrowed until the
  * next call. */
 const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr);
+
+/* The same by the code that follows at @vaddr, where an instruction begins, perhaps behind a call
+ * (@called); a guess (code_row.h). */
+const struct cfi_row *elf_file_code_row(struct elf_file *f, uint64_t vaddr, bool called);
 
 /* Its Go functions (go_tab.h), found when they are first asked for; a file that does not look like
  * a Go program is not searched unless @search. *ret is borrowed. Returns 0, or what go_tab_new()

@@ -2,6 +2,7 @@
 #include "cfi.h"
 #include "cfi_eval.h"
 #include "cfi_rule.h"
+#include "code_row.h"
 #include "go_tab.h"
 #include "unwinder.h"
 
@@ -276,13 +277,16 @@ struct how {
 	bool made_up;              /* there is no caller */
 };
 
+/* By its file, not guessed from the code. */
+static bool is_told(const struct how *h) { return h->row && !h->row->bad && !h->row->guessed; }
+
 /* A return address that no call has left: a function begins there, and nothing lies before it. So
  * makecontext() ends the stack that it makes. */
 static bool is_made_up(const struct how *h)
 {
 	const struct fde *fde;
 
-	if (!h->f || h->is_go || (h->row && !h->row->bad))
+	if (!h->f || h->is_go || is_told(h))
 		return false;
 	fde = ehframe_find(h->f->fdes, h->f->fde_cnt, h->vaddr + 1);
 	return fde && fde->start == h->vaddr + 1 &&
@@ -304,6 +308,9 @@ static void look_up(struct rows *u, const struct cfi_arch *arch, struct maps *m,
 	if (!ret->is_go)
 		ret->row = elf_file_cfi_row(f, ret->vaddr);
 	ret->made_up = !exact && is_made_up(ret);
+	if (!arch->link && !ret->is_go && !ret->made_up &&
+	    !ehframe_find(f->fdes, f->fde_cnt, ret->vaddr))
+		ret->row = elf_file_code_row(f, exact ? ret->vaddr : ret->vaddr + 1, !exact);
 }
 
 static void rule_of(const struct how *h, uint64_t ip, struct cc_rule *ret)
@@ -316,22 +323,62 @@ static void rule_of(const struct how *h, uint64_t ip, struct cc_rule *ret)
 		cfi_rule_of_fp(ret);
 	else
 		cfi_rule_of(h->f->cfi, h->row, ip, ret);
+	if (h->row && h->row->guessed && ret->what & CC_RULE_KNOWN)
+		ret->what |= CC_RULE_GUESSED | CC_RULE_NO_ZERO;
+}
+
+/* What code without unwind information seems to do. A call must lie where it leads to. */
+static bool apply_guess(struct state *s, const struct how *h, struct unwind_out *out)
+{
+	uint64_t fp, vaddr;
+	struct elf_file *f;
+	struct mapping *p;
+
+	if (h->row->cfa.from == CFI_FP &&
+	    (!get_reg(s, CFI_FP, &fp) || fp < s->regs[CFI_SP] || fp & 7))
+		return false;
+	if (apply_row(s, h->f->cfi, h->row, out) == STEP_END)
+		return false;
+	p = maps_find(s->maps, s->ip - 1);
+	f = p && p->exec ? maps_file(s->maps, p, s->u->files) : NULL;
+	return f && !maps_vaddr(p, f, s->ip - 1, &vaddr) &&
+	       code_called(h->f, h->vaddr, f, vaddr + 1);
+}
+
+/* @rule: NULL: none is wanted; none is given of what turned out to be wrong. */
+static enum step by_guess(struct state *s, const struct how *h, struct cc_rule *rule,
+			  struct unwind_out *out)
+{
+	out->guessed = true;
+	out->end = UNWIND_NO_CFI;
+	if (apply_guess(s, h, out))
+		return STEP_ON;
+	if (out->end == UNWIND_CUT)
+		return STEP_END;
+	if (rule)
+		rule->what = 0;
+	return end(out, UNWIND_NO_CFI);
 }
 
 static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct unwind_out *out)
 {
 	struct cc_rule *rule = s->in->learn && !s->arch->link ? &out->rules[out->cnt - 1] : NULL;
+	const struct cfi_row *clone;
 	struct how h;
 
 	look_up(s->u, s->arch, s->maps, p, ip, s->exact, &h);
 	if (s->arch->link && (!h.row || h.row->bad || h.row->signal) && is_sigreturn(h.f, p, s->ip))
 		return by_sigcontext(s, out);
-	if (h.row && h.row->bad && out->cnt == 1 && !s->arch->link) {
-		h.row = row_of_clone(h.f, p, ip, h.vaddr);
-		if (h.row && !s->regs[0]) /* rax: what clone gives the new thread */
+	if (h.row && !is_told(&h) && out->cnt == 1 && !s->arch->link) {
+		clone = row_of_clone(h.f, p, ip, h.vaddr);
+		if (clone && !s->regs[0]) /* rax: what clone gives the new thread */
 			return end(out, UNWIND_START);
-		if (h.row && !h.row->bad)
+		if (clone && !clone->bad)
 			rule = NULL; /* true for the thread that called only */
+		if (clone)
+			h.row = clone;
+		else /* the other may have moved */
+			look_up(s->u, s->arch, s->maps, p, ip, s->exact, &h);
 	}
 	if (rule)
 		rule_of(&h, s->ip, rule);
@@ -341,6 +388,8 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 		return by_go_frame(s, h.go_size, h.go_flags, out);
 	if (!h.row || h.row->bad)
 		return by_frame_pointer(s, out);
+	if (h.row->guessed)
+		return by_guess(s, &h, rule, out);
 	return apply_row(s, h.f->cfi, h.row, out);
 }
 

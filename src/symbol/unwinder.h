@@ -34,7 +34,7 @@ struct unwind_out {
 	__u64 ip[CC_STACK_MAX]; /* innermost first; return addresses as on the stack */
 	unsigned int cnt;
 	enum unwind_end end;
-	bool guessed;  /* by frame pointers, at least once */
+	bool guessed;  /* by frame pointers or code, at least once */
 	uint64_t miss; /* UNWIND_NO_MAP: the address; the mappings may be stale */
 	/* learn: how each frame is left, which follows from the code alone. what: 0 if a rule
 	 * cannot say it, but for CC_RULE_SIGNAL, which is always right */
@@ -58,7 +58,8 @@ struct unwinder {
 };
 
 /* By rows of CFI that are made once per address of a file (cfi.h). It goes through signal frames,
- * Go code (go_tab.h; x86-64), and over code without either by frame pointers (guessed). Rules for
+ * Go code (go_tab.h; x86-64), and over code without either by what it does (code_row.h; x86-64) or
+ * by frame pointers (guessed). Rules for
  * the kernel side (learn) are of x86-64 only. @c is borrowed and must outlive it. Returns 0 or
  * -ENOMEM. */
 CC_NODISCARD int unwind_rows_new(struct file_cache *c, struct unwinder **ret);

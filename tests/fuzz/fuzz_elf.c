@@ -25,6 +25,9 @@ static void look_at(struct elf_file *f, uint64_t vaddr)
 
 	if (row && !row->bad && row->cnt > CFI_REGS)
 		abort();
+	row = elf_file_code_row(f, vaddr, vaddr & 1);
+	if (row && !row->bad && row->cnt > CFI_REGS)
+		abort();
 	(void)!elf_file_read_at(f, vaddr, bytes, sizeof(bytes));
 	(void)elf_file_has_data(f, vaddr);
 }

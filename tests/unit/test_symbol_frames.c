@@ -19,7 +19,7 @@ static const char source[] =
 	"#include <unistd.h>\n"
 	"#define N __attribute__((noinline, noclone))\n"
 	"volatile int x;\n"
-	"N void inner(char *p) { p[0] = 1; for (;;) pause(); }\n"
+	"N void inner(char *p) { p[0] = 1; while (!x) pause(); }\n"
 	"N void outer(int n) { char room[200]; inner(room + n); x = room[1]; }\n"
 	"int main(int c, char **v) { (void)v; outer(c); return x; }\n";
 
@@ -50,17 +50,22 @@ struct frames {
 	char names[4][64]; /* of the frames from inner() on, "?": none */
 };
 
-static void build_of(const char *text, const char *path, const char *flags)
+static void build_by(const char *cc, const char *text, const char *path, const char *flags)
 {
 	char cmd[512];
 	FILE *f;
 
-	snprintf(cmd, sizeof(cmd), "gcc -O2 -fomit-frame-pointer %s -o %s -x c - 2>&1", flags,
+	snprintf(cmd, sizeof(cmd), "%s -O2 -fomit-frame-pointer %s -o %s -x c - 2>&1", cc, flags,
 		 path);
 	f = popen(cmd, "w");
 	cr_assert_not_null(f);
 	fputs(text, f);
 	cr_assert_eq(pclose(f), 0, "%s", cmd);
+}
+
+static void build_of(const char *text, const char *path, const char *flags)
+{
+	build_by("gcc", text, path, flags);
 }
 
 static void build(const char *path, const char *flags) { build_of(source, path, flags); }
@@ -151,6 +156,16 @@ static void expect_chain(const struct frames *f)
 		cr_expect_str_eq(f->names[i], want[i]);
 }
 
+/* The same, but nobody is sure. */
+static void expect_guessed(const struct frames *f)
+{
+	static const char *const want[] = { "inner", "outer", "main" };
+
+	cr_expect(f->out.guessed);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		cr_expect_str_eq(f->names[i], want[i]);
+}
+
 /* The same frames, though nothing has a name. */
 static void expect_same(const struct frames *a, const struct frames *b)
 {
@@ -184,7 +199,35 @@ Test(symbol_frames, debug_frame, .timeout = 60)
 	expect_chain(&f);
 	build(path, "-g0 -fno-asynchronous-unwind-tables -fno-unwind-tables");
 	look(path, &f);
-	cr_expect(f.out.end != UNWIND_START || f.out.guessed, "nothing is made up without it");
+	expect_guessed(&f);
+	unlink(path);
+}
+
+/* What a libc without unwind information is linked into: musl, where it is installed. */
+Test(symbol_frames, nothing_but_code, .timeout = 60)
+{
+	static const char *const flags[] = { "-O1 -g0", "-Os -g0 -fno-omit-frame-pointer",
+					     "-O2 -fcf-protection=none -fstack-protector-all" };
+	struct frames f;
+	char path[64];
+
+	temp_path(path, sizeof(path));
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		char all[256];
+
+		snprintf(all, sizeof(all), "-fno-asynchronous-unwind-tables -fno-unwind-tables %s",
+			 flags[i]);
+		build(path, all);
+		look(path, &f);
+		expect_guessed(&f);
+	}
+	if (!system("musl-gcc --version >/dev/null 2>&1")) {
+		build_by("musl-gcc", source, path, "-static");
+		look(path, &f);
+		for (size_t i = 0; i < 3; i++)
+			memmove(f.names[i], f.names[i + 1], sizeof(f.names[i])); /* pause() */
+		expect_guessed(&f);
+	}
 	unlink(path);
 }
 
