@@ -61,6 +61,7 @@ struct cfi_source {
 
 #define CFI_DWARF_REGS 32
 #define CFI_SNAP_REGS 14
+#define CFI_SIG_REGS 33
 
 struct cfi_arch {
 	uint16_t machine;             /* EM_* */
@@ -69,7 +70,15 @@ struct cfi_arch {
 	uint64_t code_mask;           /* what of a signed return address is an address */
 	int8_t place[CFI_DWARF_REGS]; /* by number in DWARF: here; -1: not followed */
 	int8_t snap[CFI_SNAP_REGS];   /* the same by the order of registers in a SNAP, r15 last */
+	/* What a handler of signals returns to, as every libc has it, and where the registers of
+	 * what was interrupted lie then: so far above the stack pointer, in this order (by number
+	 * here; CFI_IP; -1). */
+	const char *sigreturn;
+	uint8_t sigreturn_len, sigregs_cnt;
+	uint16_t sigregs_at;
+	int8_t sigregs[CFI_SIG_REGS];
 };
+#define CFI_IP 32
 const struct cfi_arch *cfi_arch(uint16_t machine); /* NULL: not known */
 
 /* What this program runs on, and so what it traces. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "go_lines.h"
 #include "teller_int.h"
+#include "unwinder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -209,10 +210,13 @@ static int tell_frame_once(struct teller *t, struct proc *proc, struct maps *m, 
 int tell_user_frames(struct teller *t, struct proc *proc, struct maps *m, const __u64 *ip,
 		     size_t cnt)
 {
+	bool exact = true;
 	int err = 0;
 
-	for (size_t i = 0; i < cnt && !err; i++)
-		err = tell_frame_once(t, proc, m, ip[i], i > 0);
+	for (size_t i = 0; i < cnt && !err; i++) {
+		err = tell_frame_once(t, proc, m, ip[i], !exact);
+		exact = i > 0 && frame_interrupts(m, t->files, ip[i]);
+	}
 	return err;
 }
 

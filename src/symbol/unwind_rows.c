@@ -216,36 +216,44 @@ static enum step by_frame_pointer(struct state *s, struct unwind_out *out)
 	return go_to(s, ip, false);
 }
 
-/* arm64: what a handler returns to. Its unwind information, if it has any, knows of two registers;
- * the kernel has put all on the stack: struct rt_sigframe of arch/arm64/kernel/signal.c. */
-#define SIGCONTEXT 304 /* 128 of siginfo, 176 of ucontext: its uc_mcontext */
-
-static bool is_sigreturn(struct elf_file *f, const struct mapping *p, uint64_t ip)
+static bool is_sigreturn(const struct cfi_arch *a, struct elf_file *f, const struct mapping *p,
+			 uint64_t ip)
 {
-	static const uint32_t code[2] = { 0xd2801168, 0xd4000001 }; /* mov x8, 139; svc 0 */
-	uint32_t there[2];
+	char there[16];
 
 	return f &&
-	       elf_file_read(f, ip - p->start + p->off, there, sizeof(there)) == sizeof(there) &&
-	       !memcmp(there, code, sizeof(code));
+	       elf_file_read(f, ip - p->start + p->off, there, a->sigreturn_len) ==
+		       a->sigreturn_len &&
+	       !memcmp(there, a->sigreturn, a->sigreturn_len);
 }
 
-static enum step by_sigcontext(struct state *s, struct unwind_out *out)
+/* Where a handler returns to: its unwind information, if it has any (musl has none, and arm64's
+ * vdso knows of two registers), does not matter, because the kernel has put all on the stack. */
+static enum step by_sigregs(struct state *s, struct unwind_out *out)
 {
-	uint64_t at = s->regs[CFI_SP] + SIGCONTEXT + 8, ip; /* behind fault_address: x0 .. x30 */
+	uint64_t at = s->regs[CFI_SP] + s->arch->sigregs_at, v, ip = 0;
 
 	s->cut = false;
 	s->valid = 0;
-	for (unsigned int i = 0; i < CFI_DWARF_REGS; i++) { /* then sp, then the ip */
-		int8_t place = s->arch->place[i];
+	for (unsigned int i = 0; i < s->arch->sigregs_cnt; i++) {
+		int8_t place = s->arch->sigregs[i];
 
-		if (place >= 0 && read_stack(s, at + i * 8ull, &s->regs[place]))
-			s->valid |= 1u << place;
+		if (place < 0)
+			continue;
+		if (!read_stack(s, at + i * 8ull, &v))
+			return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD);
+		if (place == CFI_IP)
+			ip = v;
+		else
+			s->regs[place] = v;
+		s->valid |= place == CFI_IP ? 0 : 1u << place;
 	}
-	if (!(s->valid >> CFI_SP & 1) || !read_stack(s, at + CFI_DWARF_REGS * 8ull, &ip))
-		return end(out, s->cut ? UNWIND_CUT : UNWIND_BAD);
 	s->ip = ip;
 	s->exact = true;
+	if (!s->arch->link) {
+		s->regs[CFI_RA] = ip;
+		s->valid |= 1u << CFI_RA;
+	}
 	return STEP_ON;
 }
 
@@ -367,8 +375,9 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 	struct how h;
 
 	look_up(s->u, s->arch, s->maps, p, ip, s->exact, &h);
-	if (s->arch->link && (!h.row || h.row->bad || h.row->signal) && is_sigreturn(h.f, p, s->ip))
-		return by_sigcontext(s, out);
+	if ((!is_told(&h) || (h.row->signal && s->arch->link)) &&
+	    is_sigreturn(s->arch, h.f, p, s->ip))
+		return by_sigregs(s, out);
 	if (h.row && !is_told(&h) && out->cnt == 1 && !s->arch->link) {
 		clone = row_of_clone(h.f, p, ip, h.vaddr);
 		if (clone && !s->regs[0]) /* rax: what clone gives the new thread */
@@ -391,6 +400,20 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 	if (h.row->guessed)
 		return by_guess(s, &h, rule, out);
 	return apply_row(s, h.f->cfi, h.row, out);
+}
+
+bool frame_interrupts(struct maps *m, struct file_cache *c, uint64_t ip)
+{
+	struct mapping *p = maps_find(m, ip - 1);
+	struct elf_file *f = p ? maps_file(m, p, c) : NULL;
+	const struct cfi_arch *arch = f ? cfi_arch(f->machine) : NULL;
+	const struct cfi_row *row;
+	uint64_t vaddr;
+
+	if (!arch || maps_vaddr(p, f, ip - 1, &vaddr))
+		return false;
+	row = elf_file_cfi_row(f, vaddr);
+	return row && !row->bad ? row->signal : is_sigreturn(arch, f, p, ip);
 }
 
 static bool rows_rule(struct unwinder *u, struct maps *m, uint64_t ip, bool exact,

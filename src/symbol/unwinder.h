@@ -64,6 +64,10 @@ struct unwinder {
  * -ENOMEM. */
 CC_NODISCARD int unwind_rows_new(struct file_cache *c, struct unwinder **ret);
 
+/* Is @ip, a return address, where a handler of signals returns to? Then the next frame was
+ * interrupted: its ip is where it stood, and not behind a call. */
+bool frame_interrupts(struct maps *m, struct file_cache *c, uint64_t ip);
+
 static inline void unwinder_free(struct unwinder *u)
 {
 	if (u)

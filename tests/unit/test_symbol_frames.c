@@ -32,6 +32,15 @@ static const char vforks[] =
 	"N void outer(int n) { char room[200]; inner(room + n); x = room[1]; }\n"
 	"int main(int c, char **v) { (void)v; signal(SIGCHLD, SIG_IGN); outer(c); return x; }\n";
 
+/* In a handler; musl tells nothing of where that returns to. */
+static const char handled[] =
+	"#include <unistd.h>\n#include <signal.h>\n"
+	"#define N __attribute__((noinline, noclone))\n"
+	"volatile int x;\n"
+	"N void inner(int sig) { (void)sig; while (!x) pause(); x = 3; }\n"
+	"N void outer(int n) { __asm__ volatile(\"ud2\"); x = n; }\n"
+	"int main(int c, char **v) { (void)v; signal(SIGILL, inner); outer(c); return x; }\n";
+
 /* A stack that makecontext() made ends where nobody has called. */
 static const char coroutine[] =
 	"#include <unistd.h>\n#include <ucontext.h>\n"
@@ -47,7 +56,7 @@ static const char coroutine[] =
 
 struct frames {
 	struct unwind_out out, judged;
-	char names[4][64]; /* of the frames from inner() on, "?": none */
+	char names[5][64]; /* of the frames from inner() on, "?": none */
 };
 
 static void build_by(const char *cc, const char *text, const char *path, const char *flags)
@@ -133,8 +142,10 @@ static void look(const char *path, struct frames *ret)
 	for (unsigned int i = 0; i < ARRAY_SIZE(ret->names); i++) {
 		snprintf(ret->names[i], sizeof(ret->names[i]), "?");
 		if (i + 1 < ret->out.cnt)
-			name_of(&m, files, ret->out.ip[i + 1] - 1, ret->names[i],
-				sizeof(ret->names[i]));
+			name_of(&m, files,
+				ret->out.ip[i + 1] -
+					!(i && frame_interrupts(&m, files, ret->out.ip[i])),
+				ret->names[i], sizeof(ret->names[i]));
 	}
 	maps_done(&m);
 	unwinder_free(rows);
@@ -295,5 +306,29 @@ Test(symbol_frames, coroutine, .timeout = 60)
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
 		cr_expect_str_eq(f.names[i], want[i]);
 	expect_judged(&f);
+	unlink(path);
+}
+
+Test(symbol_frames, handler, .timeout = 60)
+{
+	static const char *const ccs[] = { "gcc", "musl-gcc" };
+	char path[64];
+
+	temp_path(path, sizeof(path));
+	for (size_t i = 0; i < ARRAY_SIZE(ccs); i++) {
+		struct frames f;
+		char cmd[64];
+
+		snprintf(cmd, sizeof(cmd), "%s --version >/dev/null 2>&1", ccs[i]);
+		if (system(cmd))
+			continue;
+		build_by(ccs[i], handled, path, "-static");
+		look(path, &f);
+		for (size_t j = 0; i && j < 3; j++)
+			memmove(f.names[j], f.names[j + 1], sizeof(f.names[j])); /* pause() */
+		cr_expect_str_eq(f.names[0], "inner");
+		cr_expect_str_eq(f.names[2], "outer");
+		cr_expect_eq(f.out.guessed, i == 1);
+	}
 	unlink(path);
 }
