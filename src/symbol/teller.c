@@ -155,7 +155,9 @@ static int tell_user_frame(struct teller *t, struct proc *proc, struct maps *m, 
 	named = !elf_file_name(f, vaddr, false, name, sizeof(name), &off);
 	if (t->places)
 		places_ask(t->places, f, proc->tgid, p->since, ip, vaddr + back, back, named);
-	if (named)
+	if (!named && back && frame_interrupts(m, t->files, ip)) /* as gdb has it */
+		len = snprintf(text, sizeof(text), "<signal handler called>");
+	else if (named)
 		len = snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, off + back);
 	else
 		len = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)base_len, base,
