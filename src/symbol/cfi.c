@@ -192,6 +192,14 @@ const struct cfi_row *cfi_row(struct cfi *c, const struct cfi_source *s, uint64_
 	return row;
 }
 
+void cfi_forget(struct cfi *c, uint64_t vaddr)
+{
+	uint32_t *slot = c->cap ? slot_of(c, vaddr) : NULL;
+
+	if (slot && *slot)
+		c->rows[*slot - 1].bad = true;
+}
+
 size_t cfi_mem(const struct cfi *c)
 {
 	return sizeof(*c) + c->cap * (sizeof(*c->rows) + 2 * sizeof(*c->index)) + c->pool_cap;

@@ -101,6 +101,9 @@ void cfi_free(struct cfi *c);                                            /* NULL
 /* The row for @vaddr; it may be a bad one. NULL: no memory. Borrowed until the next call. */
 const struct cfi_row *cfi_row(struct cfi *c, const struct cfi_source *s, uint64_t vaddr);
 
+/* Makes the row that is known for @vaddr a bad one. */
+void cfi_forget(struct cfi *c, uint64_t vaddr);
+
 /* The bytes of @rule's expression. Borrowed until the next cfi_row(). */
 struct bytes cfi_expr(const struct cfi *c, const struct cfi_rule *rule);
 

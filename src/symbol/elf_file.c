@@ -264,9 +264,20 @@ const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr)
 	return f->fde_cnt ? row_at(f, vaddr) : NULL;
 }
 
+static uint64_t code_key(uint64_t vaddr, bool called)
+{
+	return vaddr | CFI_BY_CODE | (called ? CFI_CALLED : 0);
+}
+
 const struct cfi_row *elf_file_code_row(struct elf_file *f, uint64_t vaddr, bool called)
 {
-	return row_at(f, vaddr | CFI_BY_CODE | (called ? CFI_CALLED : 0));
+	return row_at(f, code_key(vaddr, called));
+}
+
+void elf_file_code_wrong(struct elf_file *f, uint64_t vaddr, bool called)
+{
+	if (f->cfi)
+		cfi_forget(f->cfi, code_key(vaddr, called));
 }
 
 int elf_file_go(struct elf_file *f, bool search, struct go_tab **ret)

@@ -123,6 +123,9 @@ const struct cfi_row *elf_file_cfi_row(struct elf_file *f, uint64_t vaddr);
  * (@called); a guess (code_row.h). */
 const struct cfi_row *elf_file_code_row(struct elf_file *f, uint64_t vaddr, bool called);
 
+/* That row was wrong: from now on it is a bad one. */
+void elf_file_code_wrong(struct elf_file *f, uint64_t vaddr, bool called);
+
 /* Its Go functions (go_tab.h), found when they are first asked for; a file that does not look like
  * a Go program is not searched unless @search. *ret is borrowed. Returns 0, or what go_tab_new()
  * returned: -ENOEXEC if it is no Go program. */

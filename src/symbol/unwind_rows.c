@@ -353,19 +353,24 @@ static bool apply_guess(struct state *s, const struct how *h, struct unwind_out 
 	       code_called(h->f, h->vaddr, f, vaddr + 1);
 }
 
-/* @rule: NULL: none is wanted; none is given of what turned out to be wrong. */
-static enum step by_guess(struct state *s, const struct how *h, struct cc_rule *rule,
+/* @at: where the row is for. If it turns out to be wrong it is never believed again, and the frame
+ * is left by its frame pointer: code that a compiler of its own has made, as V8's. */
+static enum step by_guess(struct state *s, const struct how *h, uint64_t at, struct cc_rule *rule,
 			  struct unwind_out *out)
 {
+	const struct state before = *s;
+
 	out->guessed = true;
 	out->end = UNWIND_NO_CFI;
 	if (apply_guess(s, h, out))
 		return STEP_ON;
 	if (out->end == UNWIND_CUT)
 		return STEP_END;
+	*s = before;
+	elf_file_code_wrong(h->f, at, !s->exact);
 	if (rule)
-		rule->what = 0;
-	return end(out, UNWIND_NO_CFI);
+		cfi_rule_of_fp(rule);
+	return by_frame_pointer(s, out);
 }
 
 static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct unwind_out *out)
@@ -398,7 +403,7 @@ static enum step step(struct state *s, struct mapping *p, uint64_t ip, struct un
 	if (!h.row || h.row->bad)
 		return by_frame_pointer(s, out);
 	if (h.row->guessed)
-		return by_guess(s, &h, rule, out);
+		return by_guess(s, &h, s->exact ? h.vaddr : h.vaddr + 1, rule, out);
 	return apply_row(s, h.f->cfi, h.row, out);
 }
 
