@@ -26,7 +26,8 @@ struct hunt {
 	cc_ns looked_to;  /* finished requests that ended before it were looked at */
 	cc_ns settled_to; /* the watermark one TICK ago: what ended before it is known well */
 	uint32_t caught;
-	uint64_t seen; /* finished requests */
+	uint64_t seen;  /* finished requests */
+	uint64_t apart; /* ... and what is none, or several at once: neither counted nor told */
 	cc_ns slowest_ns;
 	struct cc_reqid slowest;
 	cc_ns began, told; /* wall time: of the start, of the last line of progress */
@@ -49,11 +50,16 @@ static void text_so_far(const struct hunt *h, char *buf, size_t cap)
 	char slowest[FMT_LEN], id[FMT_LEN];
 	size_t n = fmt_group(buf, cap, h->seen);
 	n += fmt_text(buf + n, cap - n, " request%s seen", h->seen == 1 ? "" : "s");
-	if (!h->seen)
-		return;
-	fmt_dur(slowest, sizeof(slowest), h->slowest_ns);
-	fmt_reqid(id, sizeof(id), h->slowest);
-	fmt_text(buf + n, cap - n, ", the slowest %s (%s)", slowest, id);
+	if (h->seen) {
+		fmt_dur(slowest, sizeof(slowest), h->slowest_ns);
+		fmt_reqid(id, sizeof(id), h->slowest);
+		n += fmt_text(buf + n, cap - n, ", the slowest %s (%s)", slowest, id);
+	}
+	if (h->apart) {
+		n += fmt_text(buf + n, cap - n, "; left out: ");
+		n += fmt_group(buf + n, cap - n, h->apart);
+		fmt_text(buf + n, cap - n, " streams, pushes, set-ups and busy periods");
+	}
 }
 
 static void clear_progress(struct hunt *h)
@@ -65,7 +71,7 @@ static void clear_progress(struct hunt *h)
 
 static void tell_progress(struct hunt *h)
 {
-	char slow[FMT_LEN], so_far[160];
+	char slow[FMT_LEN], so_far[224];
 	cc_ns now = wall_ns();
 	if (!h->progress || (h->told && now - h->told < CC_S(1)))
 		return;
@@ -109,7 +115,7 @@ static int each_finished(const struct engine *e, cc_ns from, cc_ns to,
 	int err = 0;
 	while (cnt && !err && v[cnt - 1]->end >= from) {
 		const struct cc_request *r = v[--cnt];
-		if (r->end < to && r->state != CC_RQS_IN_FLIGHT && !(r->rec.what & CC_RQ_STREAM))
+		if (r->end < to && r->state != CC_RQS_IN_FLIGHT)
 			err = fn(h, r);
 	}
 	return err;
@@ -118,6 +124,10 @@ static int each_finished(const struct engine *e, cc_ns from, cc_ns to,
 static int count_one(struct hunt *h, const struct cc_request *r)
 {
 	cc_ns ns = r->end - r->start;
+	if (r->rec.what & CC_RQ_UNTIMED) {
+		h->apart++;
+		return 0;
+	}
 	h->seen++;
 	if (ns > h->slowest_ns) {
 		h->slowest_ns = ns;
@@ -158,7 +168,7 @@ static int tell_slow(struct hunt *h, struct collect *c, cc_ns from, cc_ns to)
 	for (; cnt && v[cnt - 1]->end >= from; cnt--) {
 		const struct cc_request *r = v[cnt - 1];
 		bool hangs = r->state == CC_RQS_IN_FLIGHT;
-		if (r->end - r->start >= h->o->slow && !(r->rec.what & CC_RQ_STREAM) &&
+		if (r->end - r->start >= h->o->slow && !(r->rec.what & CC_RQ_UNTIMED) &&
 		    (to ? r->end < to && !hangs : hangs))
 			prey_add(&prey, r);
 	}
@@ -237,7 +247,7 @@ static enum cli_exit say_end(const struct hunt *h, enum why_over why)
 		[OVER_TIMEOUT] = "the time is over",
 		[OVER_GONE] = "the target is gone",
 	};
-	char slow[FMT_LEN], so_far[160];
+	char slow[FMT_LEN], so_far[224];
 	if (all_caught(h))
 		return CLI_OK;
 	const char *word = why == OVER_GONE && h->o->replay ? "end of the recording" : words[why];
