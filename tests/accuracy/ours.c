@@ -261,12 +261,13 @@ static void by_pool(int listener, const struct way *w)
 	}
 }
 
-/* ---- io_uring: one thread, or the kernel's own (SQPOLL)
+/* ---- io_uring: one thread, or the kernel's own (SQPOLL, IOSQE_ASYNC)
  * --------------------------------------------- */
 
 static struct {
 	int fd;
 	bool polled;
+	uint8_t sqe_flags;
 	char *base;
 	struct io_uring_params p;
 	struct io_uring_sqe *sqes;
@@ -301,6 +302,7 @@ static void ring_put(uint8_t op, struct conn *c, int fd, const void *buf, uint32
 
 	ring.sqes[i] = (struct io_uring_sqe){
 		.opcode = op,
+		.flags = ring.sqe_flags,
 		.fd = fd,
 		.addr = (uint64_t)(uintptr_t)buf,
 		.len = len,
@@ -378,6 +380,14 @@ static void by_plain_ring(int listener, const struct way *w)
 	by_ring(listener, false);
 }
 
+/* The kernel's workers receive and send. */
+static void by_async_ring(int listener, const struct way *w)
+{
+	(void)w;
+	ring.sqe_flags = IOSQE_ASYNC;
+	by_ring(listener, false);
+}
+
 static void by_polled_ring(int listener, const struct way *w)
 {
 	(void)w;
@@ -398,6 +408,7 @@ static const struct kind {
 	{ "sendfile", by_threads, { get_read, put_sendfile } },
 	{ "splice", by_threads, { get_splice, put_splice } },
 	{ "uring", by_plain_ring, { 0 } },
+	{ "uring-async", by_async_ring, { 0 } },
 	{ "sqpoll", by_polled_ring, { 0 } },
 };
 
@@ -447,6 +458,7 @@ int main(int argc, char **argv)
 		return write_log(argv[2]);
 	}
 	return fprintf(stderr,
-		       "usage: ours threads|pool|writev|sendfile|splice|uring|sqpoll LOG\n"),
+		       "usage: ours threads|pool|writev|sendfile|splice|uring|uring-async|sqpoll "
+		       "LOG\n"),
 	       2;
 }
