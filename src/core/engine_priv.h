@@ -58,10 +58,12 @@ struct due { /* a request to work out, and its segments in e->segs */
 	uint32_t first, cnt;
 };
 
-struct link_habit { /* see link_turn.c */
+struct link_habit { /* of a process */
 	uint32_t tgid;
-	uint32_t calls, elsewhere;
+	uint32_t calls, elsewhere;   /* by votes; made or passed on in other turns: link_turn.c */
+	uint32_t at_once, otherwise; /* replies answered in their own turn, and not: link_reply.c */
 };
+#define LINK_HABIT_MAX 4096u /* calls: then earlier ones count half */
 
 struct tls_port { /* see handshake.c: connections to it that begin as TLS does, and not */
 	uint64_t netns;
@@ -203,6 +205,16 @@ CC_NODISCARD int link_group(struct engine *e, struct req *r, struct req **ret, u
  * those for calls that are of other turns of its thread's event loop. In link_turn.c. */
 CC_NODISCARD int link_learn(struct engine *e, const struct req *r);
 CC_NODISCARD int link_turn(struct engine *e, struct req *r);
+
+/* The same for servers that answer in the very turn in which they read the reply. In link_reply.c.
+ */
+CC_NODISCARD int link_reply(struct engine *e, struct req *r);
+
+/* What @by did on upstream @socket in [from, to] was for @r. */
+CC_NODISCARD int link_give(struct engine *e, const struct task *by, struct req *r, uint64_t socket,
+			   cc_ns from, cc_ns to);
+/* NULL: no memory. */
+struct link_habit *link_habit_of(struct engine *e, uint32_t tgid);
 
 /* Labels @r when its connection is known to carry several requests at once. True: it is since this
  * one, and what was told of it before, mixed_earlier(1), (2) ... (NULL: no more), needs the label.

@@ -166,19 +166,32 @@ static bool is_sure(struct group *g)
 	return ways(g, 0, 0, &looks) == 1;
 }
 
-/* The thread's operations on the socket called for @r are for @r. */
-static int link_call(struct engine *e, const struct group *g, struct req *r, uint64_t socket)
+static void say_linked(struct engine *e, struct req *r)
 {
-	const struct sock *up = requests_sock(&e->reqs, socket);
-	struct task *t = (struct task *)g->t;
+	const struct sock *up = requests_sock(&e->reqs, r->linked_up);
+
+	r->pub.rec.up_votes = 2;
+	r->pub.rec.up_cookie = r->linked_up;
+	r->pub.rec.up_calls = CC_MAX(r->pub.rec.up_calls, 1u);
+	if (up)
+		r->pub.rec.up_peer = up->peer;
+}
+
+int link_give(struct engine *e, const struct task *by, struct req *r, uint64_t socket, cc_ns from,
+	      cc_ns to)
+{
+	struct task *t = (struct task *)by;
 	int err = 0;
 
-	for (uint32_t i = task_touch_from(t, r->pub.rec.first_recv);
-	     i < t->touches.cnt && t->touches.p[i].t <= r->pub.end && !err; i++) {
+	for (uint32_t i = task_touch_from(t, from);
+	     i < t->touches.cnt && t->touches.p[i].t <= to && !err; i++) {
 		struct sock_touch *s = &t->touches.p[i];
 
-		if (s->socket != socket || touch_is_server(s) || s->cookie)
+		if (s->socket != socket || touch_is_server(s))
 			continue;
+		if (s->cookie && (r->linked_by == CC_EV_ONLY_WAY ||
+				  requests_link_agreed(&e->reqs, touch_id(s), socket)))
+			continue; /* of another's call */
 		s->cookie = r->pub.id.id;
 		s->ordinal = r->pub.id.ordinal;
 		err = requests_up_op(
@@ -186,15 +199,9 @@ static int link_call(struct engine *e, const struct group *g, struct req *r, uin
 			(struct up_op){ .t = s->t, .cookie = socket, .op = s->op, .agreed = true });
 	}
 	r->linked_up = socket;
-	r->pub.rec.up_peer = up ? up->peer : (struct cc_addr){ 0 };
+	say_linked(e, r);
+	e->idle.valid = false; /* what a thread last worked on may be another request now */
 	return err;
-}
-
-static void say_linked(struct req *r)
-{
-	r->pub.rec.up_votes = 2;
-	r->pub.rec.up_cookie = r->linked_up;
-	r->pub.rec.up_calls = CC_MAX(r->pub.rec.up_calls, 1u);
 }
 
 /* The first call that @t made after it had read @r, and before it answered it; touches.cnt: none.
@@ -223,7 +230,7 @@ int link_group(struct engine *e, struct req *r, struct req **ret, uint32_t *ret_
 	if (!r->told || q->up_votes > 1 || !q->first_recv || !e->reqs.upstreams.cnt)
 		return 0;
 	if (r->linked_up) { /* told anew */
-		say_linked(r);
+		say_linked(e, r);
 		return 0;
 	}
 	g.t = tasks_find(&e->tasks, q->recv_tid, q->first_recv);
@@ -234,8 +241,10 @@ int link_group(struct engine *e, struct req *r, struct req **ret, uint32_t *ret_
 	if (!is_sure(&g))
 		return 0;
 	for (i = 0; i < g.req_cnt && !err; i++) {
-		err = link_call(e, &g, g.req[i], g.call[g.call_of[i]]);
-		say_linked(g.req[i]);
+		struct req *o = g.req[i];
+
+		o->linked_by = CC_EV_ONLY_WAY;
+		err = link_give(e, g.t, o, g.call[g.call_of[i]], o->pub.rec.first_recv, o->pub.end);
 		ret[(*ret_cnt)++] = g.req[i];
 	}
 	return err;

@@ -11,7 +11,6 @@
 
 #include "engine_priv.h"
 
-#define HABIT_MAX 4096u  /* calls: then earlier ones count half */
 #define HABITS_MAX 1024u /* processes */
 #define ONCE_MAX 2       /* calls of another turn are no habit */
 #define ELSEWHERE_MAX 20 /* 1 call in so many may be of another turn before no vote is trusted */
@@ -129,8 +128,7 @@ static bool in_turn(struct engine *e, const struct task *t, const struct req *r,
 	return true;
 }
 
-/* Of all calls of a process by their votes, how many were made or passed on in other turns. */
-static struct link_habit *habit_of(struct engine *e, uint32_t tgid)
+struct link_habit *link_habit_of(struct engine *e, uint32_t tgid)
 {
 	for (uint32_t i = 0; i < e->habits.cnt; i++)
 		if (e->habits.p[i].tgid == tgid)
@@ -162,7 +160,7 @@ int link_learn(struct engine *e, const struct req *r)
 
 	if (!t || !r->told || r->settled)
 		return 0;
-	h = habit_of(e, r->pub.rec.tgid);
+	h = link_habit_of(e, r->pub.rec.tgid);
 	if (!h)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->ups.cnt; i++) {
@@ -171,7 +169,7 @@ int link_learn(struct engine *e, const struct req *r)
 		h->calls += is_call(&r->ups.p[i]);
 		h->elsewhere += !in;
 	}
-	if (h->calls > HABIT_MAX) {
+	if (h->calls > LINK_HABIT_MAX) {
 		h->calls /= 2;
 		h->elsewhere /= 2;
 	}
@@ -217,7 +215,7 @@ int link_turn(struct engine *e, struct req *r)
 	forget_neighbour(r);
 	if (!t || (!touched_other(t, r) && !had_other(e, t, r)))
 		return 0;
-	h = habit_of(e, r->pub.rec.tgid);
+	h = link_habit_of(e, r->pub.rec.tgid);
 	if (!h)
 		return -ENOMEM;
 	bad = h->elsewhere > ONCE_MAX && h->elsewhere * ELSEWHERE_MAX > h->calls;

@@ -116,7 +116,10 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(LET_GO_LAST, 89, "who let the lock go last: others may have had it with it or before")  \
 	X(APART, 89,                                                                              \
 	  "a lock of several processes, not all at this address: a holder may be missing")        \
-	X(PARTS, 60, "sent in parts, its thread was free in between: what came later may be a push")
+	X(PARTS, 60,                                                                              \
+	  "sent in parts, its thread was free in between: what came later may be a push")         \
+	X(AT_ONCE, 75,                                                                            \
+	  "answered in the turn in which that reply was read, as this process always does")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X

@@ -44,7 +44,8 @@ struct req {
 	cc_ns seen;         /* ts of its last record */
 	uint32_t silent[4]; /* tasks that were not heard of up to its end when it was worked out */
 	uint32_t silent_cnt;
-	uint64_t linked_up;     /* upstream socket called for it, by link_group.c; 0: none */
+	uint64_t linked_up;     /* upstream socket called for it, though no votes say so; 0: none */
+	uint8_t linked_by;      /* CC_EV_*: how that is known */
 	uint64_t leaned;        /* threads whose operations its path leans on: bit tid % 64 */
 	uint64_t leaned_open;   /* requests not over that it leans on: reqid_bit()s */
 	VEC(struct req_op) ops; /* by t */

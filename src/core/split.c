@@ -188,7 +188,7 @@ static void emit_upstream(const struct split *x, cc_ns a, cc_ns b, uint64_t cook
 	struct cc_piece p = walk_piece(x->w, x->t, a, b, 0, WAIT_UPSTREAM);
 
 	p.evidence |= CC_EV_BIT(SOCKET) | CC_EV_BIT(SCHED);
-	p.evidence |= x->r->linked_up == cookie ? CC_EV_BIT(ONLY_WAY) : CC_EV_BIT(VOTES2);
+	p.evidence |= x->r->linked_up == cookie ? 1ull << x->r->linked_by : CC_EV_BIT(VOTES2);
 	p.resource = resources_get(&x->w->e->res, RES_SOCK, cookie, 0, 0);
 	if (!s || !walk_call(x->w, &p, s))
 		walk_emit(x->w, &p);

@@ -284,6 +284,8 @@ static int find_links(struct engine *e)
 				err = forget(e, linked[n]);
 	}
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
+		err = link_reply(e, e->due.p[i].r);
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
 		parts_label(e, due_at(e, i)->r);
 	return err;
 }

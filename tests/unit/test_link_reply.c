@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Calls that no votes tell, of an event loop that answers in the turn in which it reads the reply.
+ */
+#include <criterion/criterion.h>
+
+#include "answer_trace.h"
+
+TestSuite(link_reply, .timeout = 20);
+
+#define MANY 60 /* requests, one after the other: enough to know the process by */
+#define STEP 20
+
+static void upstream(struct trace *t, int id, int op, int at)
+{
+	trace_sockop(t, (struct cc_rec_sockop){
+				.h = { .aux = (uint16_t)op, .flags = CC_SO_UPSTREAM, .ts = AT(at) },
+				.cookie = 0x300 + (uint64_t)id,
+				.tid = TID(T0),
+				.tgid = TGID,
+				.bytes = 100 });
+}
+
+static void loop_waits(struct trace *t, int from, int to)
+{
+	trace_irq_wait(t, T0, NR_EPOLL_WAIT, from, to, CC_CTX_IDLE, 0);
+}
+
+/* Request @id: a timer before its call; @late: and one between the reply and its answer. */
+static void request(struct trace *t, int id, bool late)
+{
+	int at = STEP * id;
+
+	loop_waits(t, at + 1, at + 3);
+	upstream(t, id, CC_OP_SEND, at + 4);
+	loop_waits(t, at + 5, at + 9);
+	upstream(t, id, CC_OP_RECV, at + 10);
+	if (late)
+		loop_waits(t, at + 11, at + 12);
+	trace_request(t, id, at, at, T0, at + 13, T0);
+	loop_waits(t, at + 15, at + 19);
+}
+
+/* One in @nth is late (0: none). */
+static struct trace many(int nth)
+{
+	struct trace t = trace_new();
+
+	trace_on(&t, T0, 0);
+	for (int id = 1; id <= MANY; id++)
+		request(&t, id, nth && id % nth == 0);
+	return t;
+}
+
+/* How long request @id waited for an upstream. *ret_ev: how that is known. */
+static cc_ns upstream_of(struct trace *t, int id, uint64_t *ret_ev)
+{
+	static struct path_buf buf;
+	size_t cnt;
+	const struct cc_request *const *r = engine_requests(trace_engine(t), &cnt);
+	cc_ns ns = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		const struct cc_piece *p = request_path(r[i], &buf);
+
+		for (uint32_t k = 0; r[i]->id.id == SOCKET(id) && k < r[i]->path_cnt; k++) {
+			if (p[k].cls != WAIT_UPSTREAM)
+				continue;
+			ns += p[k].end - p[k].start;
+			*ret_ev = p[k].evidence;
+		}
+	}
+	path_buf_done(&buf);
+	return ns;
+}
+
+static cc_ns waited(struct trace *t, int id)
+{
+	uint64_t ev;
+
+	return upstream_of(t, id, &ev);
+}
+
+static struct trace ended(struct trace t)
+{
+	trace_stop_on(&t, T0, STEP * (MANY + 3));
+	return t;
+}
+
+Test(link_reply, answered_in_the_turn_of_its_reply_as_always)
+{
+	struct trace t = ended(many(0));
+	uint64_t ev = 0;
+
+	cr_expect_eq(upstream_of(&t, MANY, &ev), AT(10) - AT(5), "from the end of the call's turn");
+	cr_expect_neq(ev & CC_EV_BIT(AT_ONCE), 0);
+	cr_expect_eq(waited(&t, 10), 0, "before it is known");
+	trace_done(&t);
+}
+
+Test(link_reply, not_always_is_nothing_to_go_by)
+{
+	struct trace t = ended(many(20));
+
+	cr_expect_eq(waited(&t, MANY - 1), 0);
+	trace_done(&t);
+}
+
+Test(link_reply, another_is_answered_in_the_same_turn)
+{
+	struct trace t = many(0);
+	int at = STEP * (MANY + 1);
+
+	request(&t, MANY + 1, false);
+	trace_request(&t, MANY + 2, at - 2, at, T0, at + 14, T0);
+	t = ended(t);
+	cr_expect_eq(waited(&t, MANY + 1), 0);
+	cr_expect_eq(waited(&t, MANY + 2), 0);
+	trace_done(&t);
+}
+
+Test(link_reply, a_call_from_before_it_was_read_is_not_its_own)
+{
+	struct trace t = many(0);
+	int at = STEP * (MANY + 1);
+
+	upstream(&t, 99, CC_OP_SEND, at - 1);
+	trace_request(&t, MANY + 1, at, at, T0, at + 13, T0);
+	loop_waits(&t, at + 1, at + 9);
+	upstream(&t, 99, CC_OP_RECV, at + 10);
+	t = ended(t);
+	cr_expect_eq(waited(&t, MANY + 1), 0);
+	trace_done(&t);
+}
