@@ -226,11 +226,12 @@ struct req *mixed_earlier(struct engine *e, const struct req *r, uint32_t nth);
  * known now that it began one; NULL: none. */
 CC_NODISCARD int handshake_of(struct engine *e, struct req *r, struct req **ret);
 
-/* ---- parts.c: answers given in parts ------------------------------------------------------ */
+/* ---- parts.c: requests and answers in parts
+ * ------------------------------------------------------ */
 
 /* Labels @r a stream when it went on several times after its thread had been free of it. */
 void parts_label(struct engine *e, struct req *r);
-/* Marks the pieces of its path, @v, between such parts: that time may not be its own. */
+/* Marks the pieces of its path, @v, between parts: that time may not be its own. */
 CC_NODISCARD int parts_mark(struct engine *e, const struct req *r, struct piece_vec *v);
 
 /* ---- walk.c, walk_wait.c ------------------------------------------------------------------ */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that are given in parts. Nobody tells where an answer ends: what is sent on its
+/* Requests and answers that come in parts. Nobody tells where an answer ends: what is sent on its
  * connection belongs to it until the next request is read. But a thread that has sent a part, and
  * goes back to wait for events (or reads the next request) while nothing it called for this one is
  * still to come, may as well be done with it; what it sends then is pushed: by a timer, by
  * somebody's message (websockets, events, publish and subscribe). By times alone the two cannot be
- * told apart, so what lies between is never sure, and with several such parts it is a stream. */
+ * told apart, so what lies between is never sure, and with several such parts it is a stream.
+ * Nor does anybody tell where a request begins: what was read before the rest came may have been a
+ * message that nothing answers. */
 #include <errno.h>
 
 #include "engine_priv.h"
@@ -190,10 +192,28 @@ static int find_gaps(struct engine *e, const struct req *r)
 	return 0;
 }
 
+/* The time in which the rest was missing, of a request that was read in parts. */
+static void mark_missing(const struct req *r, struct piece_vec *v)
+{
+	for (uint32_t i = 0; i < v->cnt; i++) {
+		struct cc_piece *p = &v->p[i];
+		uint32_t k;
+
+		if (p->cls != WAIT_NET_RECV || p->depth)
+			continue;
+		k = vec_lower_bound(&r->ops, t, p->end);
+		if (k > 0 && k < r->ops.cnt && r->ops.p[k].op == CC_OP_RECV &&
+		    r->ops.p[k - 1].op == CC_OP_RECV)
+			p->evidence |= CC_EV_BIT(READ_PARTS);
+	}
+}
+
 int parts_mark(struct engine *e, const struct req *r, struct piece_vec *v)
 {
 	int err = r->pub.rec.send_cnt < 2 ? 0 : find_gaps(e, r);
 
+	if (r->pub.rec.recv_cnt > 1)
+		mark_missing(r, v);
 	if (err || r->pub.rec.send_cnt < 2)
 		return err;
 	for (uint32_t i = 0; i < v->cnt; i++) {

@@ -211,3 +211,23 @@ Test(parts, the_first_is_of_who_read_it)
 	cr_expect_eq(p->tid, TID(T0));
 	trace_done(&t);
 }
+
+/* R's first bytes are read at 10, the rest at 5000; the loop waits in between. */
+Test(parts, read_in_parts_may_be_two_messages)
+{
+	struct trace t = trace_new();
+	struct cc_rec_req q = trace_req(R, 9, 10, T0, 5003, T0);
+	const struct cc_piece *p;
+
+	q.last_recv = AT(5000);
+	q.recv_cnt = 2;
+	trace_on(&t, T0, 0);
+	trace_irq_wait(&t, T0, NR_EPOLL_WAIT, 12, 4999, CC_CTX_IDLE, 0);
+	trace_stop_on(&t, T0, 5010);
+	trace_put_req(&t, q);
+	p = trace_piece(&t, R, WAIT_NET_RECV);
+	cr_assert_not_null(p);
+	cr_expect_neq(p->evidence & CC_EV_BIT(READ_PARTS), 0);
+	cr_expect_lt(p->confidence, CC_CONF_HIGH);
+	trace_done(&t);
+}
