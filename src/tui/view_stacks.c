@@ -48,7 +48,7 @@ static const char *side_flaw(const struct side *d)
 	if (!d->part[1])
 		return "no user stack";
 	if (d->part[1]->flags & CC_ST_GUESSED)
-		return "... guessed: code without unwind information";
+		return "... guessed: no unwind information";
 	return d->part[1]->flags & CC_ST_COMPLETE ? "" : "... cut here: could not unwind further";
 }
 
