@@ -51,6 +51,7 @@ struct cc_bpf_config {        /* .rodata: fixed at load */
 	__u32 req_tier;       /* CC_BPF_REQ_* */
 	__u32 has_prev_state; /* sched_switch tells prev_state (since 5.18) */
 	__u32 snap_burst;     /* snapshots per CPU and 20 ms */
+	__u32 go_stack_burst; /* stacks of goroutines per CPU and 20 ms */
 	__u32 pid_nested;     /* user space is in a pid namespace: see pidns.h */
 	__u32 has_task_kfunc; /* bpf_task_from_vpid (since 6.14) is there */
 	__u32 rule_cache;     /* RULES_* */

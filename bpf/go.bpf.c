@@ -5,8 +5,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define GO_DEAD 6 /* g.atomicstatus: also of one that is being made */
-
 /* gopark(unlockf, lock, reason, ...) */
 SEC("uprobe")
 int go_gopark(struct pt_regs *ctx)
@@ -18,14 +16,36 @@ int go_gopark(struct pt_regs *ctx)
 	return 0;
 }
 
-/* ready(gp, ...): by another goroutine, or by the scheduler when a timer fires */
-SEC("uprobe")
-int go_ready(struct pt_regs *ctx)
-{
-	struct go_here h;
+/* A goroutine that has not run yet has not even so many bytes on its stack. */
+#define NEW_BYTES 64
 
-	if (go_here(&h, ctx, CC_BPF_GO_AT_READY))
-		go_wake(&h, GO_ARG0(ctx));
+/* runqput(p, gp, next): gp was made by the running goroutine, or ready by it, or by the scheduler
+ * when a timer fired; or it gave its thread up to another one. */
+SEC("uprobe")
+int go_runnable(struct pt_regs *ctx)
+{
+	__u64 gp = GO_ARG1(ctx);
+	struct cc_bpf_go_state *s;
+	struct go_words g;
+	struct go_here h;
+	__u64 goid;
+
+	if (!go_here(&h, ctx, CC_BPF_GO_AT_RUNNABLE))
+		return 0;
+	goid = go_current(&h, &g);
+	if (!go_read_words(&g, gp, GO_G_BYTES))
+		return 0;
+	s = go_state(h.cur->tgid, gp);
+	if (go_word(&g, gp, h.go->at.g_stack + 8, GO_G_BYTES) -
+		    go_word(&g, gp, h.go->at.g_sched_sp, GO_G_BYTES) <=
+	    NEW_BYTES)
+		go_born(&h, s, gp, goid);
+	else if (!s || s->goid != go_word(&g, gp, h.go->at.g_goid, GO_G_BYTES))
+		return 0;
+	else if (s->state == CC_BPF_GO_PARKED)
+		go_wake(&h, s, goid, gp, &g);
+	else if (s->state == CC_BPF_GO_RUNS)
+		go_yield(&h, gp);
 	return 0;
 }
 
@@ -40,8 +60,8 @@ int go_gosched(struct pt_regs *ctx)
 	return 0;
 }
 
-/* goschedImpl(gp, ...), gopreempt_m(gp), goschedguarded_m(gp), goyield_m(gp), preemptPark(gp), on
- * g0, whose stack never grows */
+/* goschedImpl(gp, ...), gopreempt_m(gp), goschedguarded_m(gp), preemptPark(gp), on g0, whose stack
+ * never grows */
 SEC("uprobe")
 int go_sched(struct pt_regs *ctx)
 {
@@ -52,28 +72,36 @@ int go_sched(struct pt_regs *ctx)
 	return 0;
 }
 
-/* isSystemGoroutine(gp, ...): newproc1 asks it of the goroutine it has just made, goexit0 of the
- * one that ends, which still is the thread's own. Both are dead then. */
+/* gdestroy(gp), until 1.22 goexit0(gp): on the stack of the scheduler of the thread that gp ran on
+ */
 SEC("uprobe")
-int go_system(struct pt_regs *ctx)
+int go_end(struct pt_regs *ctx)
 {
-	__u64 gp = GO_ARG0(ctx), curg;
 	struct go_here h;
 
-	if (!go_here(&h, ctx, CC_BPF_GO_AT_SYSTEM) ||
-	    (__u32)go_read(gp, h.go->at.g_atomicstatus) != GO_DEAD)
-		return 0;
-	curg = go_curg(&h, h.g);
-	if (curg == gp)
-		go_dead(&h, gp);
-	else
-		go_born(&h, curg, gp);
+	if (go_here(&h, ctx, CC_BPF_GO_AT_END))
+		go_dead(&h, GO_ARG0(ctx));
 	return 0;
 }
 
-/* casgstatus(gp, old, new): tier full, in place of ready, isSystemGoroutine and those that yield.
- * Shows also when netpoll made one ready, and when exactly one runs. What waits without gopark
+/* corostart(), by a coroutine, which comes by no queue: it was made at some time, and runs since
+ * now. */
+SEC("uprobe")
+int go_coro(struct pt_regs *ctx)
+{
+	struct go_here h;
+
+	if (go_here(&h, ctx, CC_BPF_GO_AT_CORO)) {
+		go_born(&h, go_state(h.cur->tgid, h.g), h.g, 0);
+		go_runs_here(&h, h.g);
+	}
+	return 0;
+}
+
+/* casgstatus(gp, old, new): tier full, in place of runqput and of those that yield or end. Shows
+ * also when netpoll made one ready, and when exactly one runs. What waits without gopark
  * (garbage collector, stopped world) is no wait here, as in tier waits. */
+#define GO_DEAD 6 /* also of one that is being made */
 #define CHANGE(from, to) ((from) << 8 | (to))
 enum { G_RUNNABLE = 1, G_RUNNING = 2, G_WAITING = 4 };
 
@@ -81,13 +109,19 @@ SEC("uprobe")
 int go_casgstatus(struct pt_regs *ctx)
 {
 	__u64 gp = GO_ARG0(ctx);
+	struct cc_bpf_go_state *s;
+	struct go_words g;
 	struct go_here h;
+	__u64 goid;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_STATUS))
 		return 0;
+	s = go_state(h.cur->tgid, gp);
 	switch (CHANGE(GO_ARG1(ctx) & 0xff, GO_ARG2(ctx) & 0xff)) {
 	case CHANGE(G_WAITING, G_RUNNABLE):
-		go_wake(&h, gp);
+		goid = go_current(&h, &g);
+		if (s && go_read_words(&g, gp, GO_G_BYTES))
+			go_wake(&h, s, goid, gp, &g);
 		break;
 	case CHANGE(G_RUNNABLE, G_RUNNING):
 		go_ends(h.st, h.now);
@@ -97,7 +131,7 @@ int go_casgstatus(struct pt_regs *ctx)
 		go_yield(&h, gp);
 		break;
 	case CHANGE(GO_DEAD, G_RUNNABLE):
-		go_born(&h, go_curg(&h, h.g), gp);
+		go_born(&h, s, gp, go_current(&h, &g));
 		break;
 	case CHANGE(G_RUNNING, GO_DEAD):
 		go_dead(&h, gp);

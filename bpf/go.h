@@ -147,12 +147,23 @@ static __always_inline void go_check(struct cc_bpf_go *go, struct task_struct *c
 		go->bad++;
 }
 
-/* @go: NULL when no more is to be told than that it is. */
-static __always_inline void go_task_send(const struct cc_bpf_go *go, __u64 g,
+/* A goroutine that begins at @pc: is its life a request, so that its end must be exact? */
+static __always_inline bool go_is_handler(const struct cc_bpf_go *go, __u64 pc)
+{
+	for (__u32 i = 0; i < CC_BPF_GO_HANDLERS && i < go->handler_cnt; i++)
+		if ((__s64)(pc - go->park_ip) == go->handlers[i])
+			return true;
+	return false;
+}
+
+enum { GO_TASK_BORN = 1, GO_TASK_SEEN = 2, GO_TASK_DEAD = 3 };
+
+static __always_inline void go_task_send(struct cc_bpf_go *go, __u64 g,
 					 const struct cc_bpf_go_state *s, __u32 tgid, __u32 tid,
 					 __u16 what, __u64 now)
 {
 	struct cc_rec_go_task *r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	__u64 v[4];
 
 	if (!r) {
 		cnt_add(CC_CNT_DROP_GO, 1);
@@ -162,56 +173,53 @@ static __always_inline void go_task_send(const struct cc_bpf_go *go, __u64 g,
 	rec_init(&r->h, sizeof(*r), CC_REC_GO_TASK, 0, what, now);
 	r->goid = s->goid;
 	r->parent_goid = s->parent;
-	if (go && !s->parent && go->at.g_parentgoid != GO_NO_FIELD)
-		r->parent_goid = go_read(g, go->at.g_parentgoid);
+	/* {[parentGoid,] gopc, ancestors, startpc} in every version */
+	if (g && !bpf_probe_read_user(v, sizeof(v), (void *)(g + go->at.g_gopc - 8)) &&
+	    go->at.g_startpc == go->at.g_gopc + 16) {
+		if (!s->parent && go->at.g_parentgoid == go->at.g_gopc - 8)
+			r->parent_goid = v[0];
+		r->go_pc = v[1];
+		r->start_pc = v[3];
+	} else {
+		if (!s->parent && go->at.g_parentgoid != GO_NO_FIELD)
+			r->parent_goid = go_read(g, go->at.g_parentgoid);
+		r->start_pc = go_read(g, go->at.g_startpc);
+		r->go_pc = go_read(g, go->at.g_gopc);
+	}
 	r->tgid = tgid;
 	r->tid = tid;
-	r->start_pc = go ? go_read(g, go->at.g_startpc) : 0;
-	r->go_pc = go ? go_read(g, go->at.g_gopc) : 0;
 	r->born = s->born;
+	go->handled += go_is_handler(go, r->start_pc);
 	events_commit(r, now);
 }
 
-enum { GO_TASK_BORN = 1, GO_TASK_SEEN = 2, GO_TASK_DEAD = 3 };
+/* Goroutine @s of process @tgid ended: now, as a probe says; or @seen, its last trace, and now it
+ * is known by another one that has its g. */
+static __always_inline void go_dead_send(const struct cc_bpf_go_state *s, __u32 tgid, __u32 tid,
+					 __u64 seen, __u64 now)
+{
+	struct cc_rec_go_task *r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+
+	if (!r) {
+		cnt_add(CC_CNT_DROP_GO, 1);
+		rec_lost(CC_REC_GO_TASK, sizeof(*r), now);
+		return;
+	}
+	rec_init(&r->h, sizeof(*r), CC_REC_GO_TASK, seen ? CC_GT_ABOUT : 0, GO_TASK_DEAD, now);
+	r->goid = s->goid;
+	r->parent_goid = s->parent;
+	r->tgid = tgid;
+	r->tid = tid;
+	r->start_pc = r->go_pc = 0;
+	r->born = seen ? seen : s->born;
+	events_commit(r, now);
+}
 
 static __always_inline struct cc_bpf_go_state *go_state(__u32 tgid, __u64 g)
 {
 	struct cc_bpf_go_key k = { .g = g, .tgid = tgid };
 
 	return bpf_map_lookup_elem(&go_states, &k);
-}
-
-static __noinline struct cc_bpf_go_state *go_state_new(__u32 tgid, __u64 g)
-{
-	struct cc_bpf_go_key k = { .g = g, .tgid = tgid };
-	struct cc_bpf_go_state zero = {};
-
-	if (bpf_map_update_elem(&go_states, &k, &zero, BPF_ANY)) {
-		cnt_add(CC_CNT_STORAGE_FAIL, 1);
-		return NULL;
-	}
-	return bpf_map_lookup_elem(&go_states, &k);
-}
-
-/* The state of goroutine @goid, whose g is @g. The first time it is seen it is told. */
-static __always_inline struct cc_bpf_go_state *go_know(const struct cc_bpf_go *go, __u64 g,
-						       __u64 goid, __u32 tgid, __u32 tid, __u64 now)
-{
-	struct cc_bpf_go_state *s = go_state(tgid, g);
-
-	if (s && s->goid == goid)
-		return s;
-	if (s && !s->goid && s->born) { /* its maker was seen */
-		s->goid = goid;
-		go_task_send(go, g, s, tgid, s->out_tid, GO_TASK_BORN, now);
-		return s;
-	}
-	s = go_state_new(tgid, g);
-	if (!s)
-		return NULL;
-	s->goid = goid;
-	go_task_send(go, g, s, tgid, tid, GO_TASK_SEEN, now);
-	return s;
 }
 
 /* Thread @cur, with storage @st, runs goroutine @goid now, or none (0). Told when it is another

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* go_chan: probes where something is copied into a channel's buffer or out of it, and where it is
- * taken from a sender that waits. */
+/* go_chan: probes where something is copied into a channel's buffer or out of it. */
 #include "go_item.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -14,9 +13,10 @@ static __always_inline bool is_place(const struct go_chan *c, __u64 at)
 
 static __always_inline void moved(const struct go_here *h, __u64 c, __u64 place, __u16 what)
 {
+	struct go_words w;
 	struct go_item x = { .what = what,
 			     .how = what == ITEM_SENT ? ITEM_PLACE : ITEM_PLACE | ITEM_EXACT,
-			     .goid = go_current(h),
+			     .goid = go_current(h, &w),
 			     .chan = c,
 			     .at = place };
 
@@ -84,39 +84,25 @@ int go_select(struct pt_regs *ctx)
 	return 0;
 }
 
-/* recv(c, sg, ...): the running goroutine takes from sg.g, which waits: its item, or with a buffer,
- * which is full then, the one at its head, whose place that of sg.g gets. */
+/* In recv(c, sg, ...), the running goroutine takes from sg.g, which waits: typedmemmove(type,
+ * place, item of sg.g). The buffer is full, so it got the item at its head, whose place that of
+ * sg.g gets.
+ */
 SEC("uprobe")
-int go_recv(struct pt_regs *ctx)
+int go_pass(struct pt_regs *ctx)
 {
-	__u64 c = GO_ARG0(ctx), sg = GO_ARG1(ctx), gp;
-	struct go_item x = { .what = ITEM_RECEIVED, .how = ITEM_EXACT, .chan = c, .at = sg };
+	__u64 c = first_argument(ctx), sg = go_read(REGS_BP(ctx), 24), gp;
+	struct go_item x = { .what = ITEM_SENT, .how = ITEM_PLACE, .chan = c };
 	struct go_chan b;
 	struct go_here h;
 
-	if (!go_here(&h, ctx, CC_BPF_GO_AT_RECV))
+	if (!go_here(&h, ctx, CC_BPF_GO_AT_PASS) || !go_chan_read(h.go, c, &b) ||
+	    !is_place(&b, GO_ARG1(ctx)))
 		return 0;
-	if (!go_chan_read(h.go, c, &b))
-		return 0;
+	moved(&h, c, GO_ARG1(ctx), ITEM_RECEIVED);
 	gp = go_read(sg, h.go->at.sudog_g);
-	x.goid = go_current(&h);
-	x.peer = go_read(gp, h.go->at.g_goid);
-	h.st->go_recv = gp; /* which is made ready next */
-	if (!b.at) {
-		if (b.elem)
-			go_item_send(&h, &x);
-		return 0;
-	}
-	x.at = b.at + (__u64)b.recvx * b.elem;
-	x.how = ITEM_EXACT | ITEM_PLACE;
-	gp = x.peer;
-	x.peer = 0;
-	if (!is_place(&b, x.at))
-		return 0;
-	go_item_send(&h, &x);
-	x.what = ITEM_SENT;
-	x.how = ITEM_PLACE;
-	x.goid = gp;
+	x.goid = go_read(gp, h.go->at.g_goid);
+	x.at = GO_ARG1(ctx);
 	go_item_send(&h, &x);
 	return 0;
 }

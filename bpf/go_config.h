@@ -7,12 +7,14 @@
 #include "go_layout.h"
 
 #define CC_BPF_GO_REASONS 64
+#define CC_BPF_GO_HANDLERS 32
 #define CC_BPF_GO_PROCS 1024 /* Go processes at once */
 
 /* What gopark's lock argument and the goroutine's state say about the thing waited for. */
 enum {
 	CC_BPF_GO_OBJ_NONE,
-	CC_BPF_GO_OBJ_CHAN,   /* lock is the channel's */
+	CC_BPF_GO_OBJ_CHAN,   /* lock is the channel's, of which it wants an item */
+	CC_BPF_GO_OBJ_SEND,   /* ... to which it gives one */
 	CC_BPF_GO_OBJ_SEMA,   /* the address given to semacquire1 */
 	CC_BPF_GO_OBJ_LOCK,   /* lock itself */
 	CC_BPF_GO_OBJ_POLL,   /* lock is a field of a pollDesc */
@@ -23,29 +25,32 @@ enum {
 /* Hits of these sites do not count when the branch they stand on is taken. */
 enum {
 	CC_BPF_GO_AT_PARK,
-	CC_BPF_GO_AT_READY,
+	CC_BPF_GO_AT_RUNNABLE,
 	CC_BPF_GO_AT_STATUS,
-	CC_BPF_GO_AT_SYSTEM,
+	CC_BPF_GO_AT_END,
+	CC_BPF_GO_AT_END_OLD,
+	CC_BPF_GO_AT_CORO,
 	CC_BPF_GO_AT_GOSCHED,
 	CC_BPF_GO_AT_SCHED,
 	CC_BPF_GO_AT_SCHED_PREEMPT,
 	CC_BPF_GO_AT_SCHED_GUARDED,
-	CC_BPF_GO_AT_YIELD,
 	CC_BPF_GO_AT_PREEMPT,
 	CC_BPF_GO_AT_SEMA,
-	CC_BPF_GO_AT_RECV,
 	CC_BPF_GO_AT_PUT,
 	CC_BPF_GO_AT_TAKE,
 	CC_BPF_GO_AT_SELECT0,
 	CC_BPF_GO_AT_SELECT1,
+	CC_BPF_GO_AT_PASS,
 	CC_BPF_GO_AT_CNT
 };
 
 struct cc_bpf_go { /* of one process */
 	struct go_layout at;
-	__s64 tls_off;   /* of g from the thread pointer */
-	__u64 seed;      /* of the hashes of stacks and items */
-	__u64 park_ip;   /* where gopark's probe was hit; 0: not yet */
+	__s64 tls_off; /* of g from the thread pointer */
+	__u64 seed;    /* of the hashes of stacks and items */
+	__u64 park_ip; /* where gopark's probe was hit; 0: not yet */
+	__s64 recv_at; /* the runtime's recv() begins so far behind that */
+	__u64 recv_size;
 	__u32 repeats;   /* bits of CC_BPF_GO_AT_* */
 	__u32 good;      /* threads seen whose g led back to them: procid == tid, curg == g */
 	__u32 bad;       /* ... and not */
@@ -54,10 +59,20 @@ struct cc_bpf_go { /* of one process */
 			  */
 	__u32 probed;    /* its probes are set: what goroutines wait for is told */
 	__u32 park_bare; /* gopark's probe is before it makes its frame */
-	__u8 cls[CC_BPF_GO_REASONS]; /* WAIT_*, by wait reason */
-	__u8 obj[CC_BPF_GO_REASONS]; /* CC_BPF_GO_OBJ_* */
-	__u32 tgid;                  /* whose it is; 0: nobody's */
+	__u32 ended;     /* goroutines whose end was probed, */
+	__u32 late;      /* ... and without would have seemed CC_BPF_GO_LATE_NS too early */
+	__u32 handled;   /* goroutines seen whose life is a request */
+	__u32 handler_cnt;
+	__s64 handlers[CC_BPF_GO_HANDLERS]; /* where those begin, behind park_ip */
+	__u8 cls[CC_BPF_GO_REASONS];        /* WAIT_*, by wait reason */
+	__u8 obj[CC_BPF_GO_REASONS];        /* CC_BPF_GO_OBJ_* */
+	__u32 tgid;                         /* whose it is; 0: nobody's */
+	__u32 port;                         /* one that it listens on, once seen; 0: none */
 };
+
+#define CC_BPF_GO_LATE_NS                                                      \
+	50000 /* on the CPU: as long as a wait must be to be looked at closely \
+	       */
 
 /* Believed from so many good ones on, and while fewer than one in CC_BPF_GO_BAD_SHARE was bad. */
 #define CC_BPF_GO_GOOD_MIN 2
@@ -80,12 +95,14 @@ struct cc_bpf_go_state {
 	__u64 out, wake;
 	__u64 born; /* 0: not seen */
 	__u64 parent;
-	__u64 waker_goid;
+	__u64 waker_goid; /* goid 0: of the one that ended */
 	__u64 object;
 	__u64 sema;   /* the last address given to semacquire1, until it parks */
 	__u64 lost;   /* CC_LOST() */
 	__u64 fd_id;  /* cookie of the socket it last waited for */
 	__u64 ustack; /* of the wait, where it was to be had */
+	__u64 seen;   /* when it was last seen to do something */
+	__u64 told;   /* the last key of a stack of it that was told */
 	__u32 fd_kind, sock_ports;
 	__u32 seq;
 	__u32 out_tid;
@@ -97,7 +114,8 @@ struct cc_bpf_go_state {
 	__u8 what;       /* CC_BPF_GO_IS_* */
 	__u8 sema_mutex; /* sema is a mutex's */
 	__u8 about;      /* out is only about right */
-	__u8 pad[6];
+	__u8 served;     /* the socket fd_id is a client's connection */
+	__u8 pad[5];
 };
 
 struct cc_bpf_go_thread { /* what the iterator over a process's threads gives */

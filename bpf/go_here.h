@@ -45,24 +45,38 @@ static __always_inline __u64 go_curg(const struct go_here *h, __u64 g0)
 /* The goroutine of @g, 0: none, runs. That it does is noted. */
 static __always_inline __u64 go_current_is(const struct go_here *h, __u64 g, __u64 goid)
 {
-	if (g == h->st->go_g && h->st->go_run) {
-		h->st->go_last = h->now;
-		return h->st->go_run;
-	}
 	if (!goid)
 		goid = go_read(g, h->go->at.g_goid);
-	if (goid)
+	/* by its number: the one before may have had the same g, and have ended unseen */
+	if (goid && goid == h->st->go_run)
+		h->st->go_last = h->now;
+	else if (goid)
 		go_begins(h->st, h->go, g, goid, h->now);
 	return goid;
 }
 
+/* The goroutine that the thread was seen to run last still is its: one look tells, as leaving a
+ * thread clears g.m. @w is room. */
+static __always_inline bool go_still_runs(const struct go_here *h, struct go_words *w)
+{
+	struct task_state *st = h->st;
+
+	return st->go_run && st->go_g0 == h->g && go_read_words(w, st->go_g, GO_G_BYTES) &&
+	       go_word(w, st->go_g, h->go->at.g_m, GO_G_BYTES) == st->go_m &&
+	       go_word(w, st->go_g, h->go->at.g_goid, GO_G_BYTES) == st->go_run;
+}
+
 /* The goroutine on whose behalf the thread runs, also while its scheduler's stack is in use; 0:
- * none, so it is the scheduler's own doing: netpoll, a timer. */
-static __always_inline __u64 go_current(const struct go_here *h)
+ * none, so it is the scheduler's own doing: netpoll, a timer. @w is room. */
+static __always_inline __u64 go_current(const struct go_here *h, struct go_words *w)
 {
 	__u64 g = h->g, goid = 0;
 
-	if (g == h->st->go_g0 || (g != h->st->go_g && !(goid = go_read(g, h->go->at.g_goid))))
+	if (go_still_runs(h, w)) {
+		h->st->go_last = h->now;
+		return h->st->go_run;
+	}
+	if (g == h->st->go_g0 || !(goid = go_read(g, h->go->at.g_goid)))
 		g = go_curg(h, g);
 	return go_current_is(h, g, goid);
 }
@@ -70,13 +84,15 @@ static __always_inline __u64 go_current(const struct go_here *h)
 /* The goroutine of @gp, which a probe says runs. NULL: none, or no room. */
 static __always_inline struct cc_bpf_go_state *go_runs_here(const struct go_here *h, __u64 gp)
 {
-	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
+	struct cc_bpf_go_state *s;
 	__u64 goid;
 
-	if (s && gp == h->st->go_g && h->st->go_run && s->goid == h->st->go_run &&
-	    s->state == CC_BPF_GO_RUNS) {
-		h->st->go_last = h->now;
-		return s;
+	if (gp == h->st->go_g && h->st->go_run) {
+		s = go_state(h->cur->tgid, gp);
+		if (s && s->goid == h->st->go_run && s->state == CC_BPF_GO_RUNS) {
+			h->st->go_last = s->seen = h->now;
+			return s;
+		}
 	}
 	goid = go_read(gp, h->go->at.g_goid);
 	return goid ? go_begins(h->st, h->go, gp, goid, h->now) : NULL;

@@ -2,7 +2,7 @@
 /*
  * go_item: work that goes from goroutine to goroutine through a channel. Whoever is woken from a
  * channel by a goroutine was given something by it, unless the channel was closed, or gave it
- * something, which the probe on recv says before. What goes through a buffer is followed by its
+ * something, which the reason of its wait says. What goes through a buffer is followed by its
  * place there, where it is copied, beneath the channel's lock. So all is exact, and no item is
  * read.
  */
@@ -67,32 +67,56 @@ static __always_inline bool go_chan_read(const struct cc_bpf_go *go, __u64 c, st
 	return true;
 }
 
-/* Bytes of an item of the channel at @c. */
-static __always_inline __u32 go_elem_size(const struct cc_bpf_go *go, __u64 c)
+/* Is @pc in the runtime's recv()? */
+static __always_inline bool go_in_recv(const struct cc_bpf_go *go, __u64 pc)
 {
-	return (__u32)go_read(c, go->at.hchan_elemsize) & 0xffff;
+	return go->park_ip && pc - (go->park_ip + (__u64)go->recv_at) < go->recv_size;
 }
 
-/* @gp, which waited for a channel, was woken by the running goroutine, with sudog @sg; @w is room.
- */
-static __always_inline void go_gave(const struct go_here *h, struct cc_bpf_go_state *s, __u64 gp,
-				    __u64 sg, struct go_words *w)
+/* Does the running goroutine, which makes another one ready, take from it? It called recv() then,
+ * which called goready(), unless the compiler put that into it, which called systemstack(), which
+ * noted where its caller goes on. */
+static __always_inline bool go_takes(const struct go_here *h)
 {
 	const struct cc_bpf_go *go = h->go;
-	struct go_item x = { .what = ITEM_SENT, .how = ITEM_EXACT };
-	__u32 success = go->at.sudog_isselect + 1; /* it stands there in all versions since 1.16 */
+	__u64 g = h->st->go_g, sp = go_read(g, go->at.g_sched_sp);
 
-	if (!go_read_words(w, sg, GO_SUDOG_BYTES) ||
-	    go_word(w, sg, go->at.sudog_g, GO_SUDOG_BYTES) != gp)
-		return;
-	x.chan = go_word(w, sg, go->at.sudog_c, GO_SUDOG_BYTES);
-	s->object = x.chan;         /* of a select it was not known before */
-	if (h->st->go_recv == gp) { /* it was the one that gave */
-		h->st->go_recv = 0;
-		return;
+	return go_in_recv(go, go_read(sp, 0)) ||
+	       (go->at.g_sched_bp != GO_NO_FIELD &&
+		go_in_recv(go, go_read(go_read(g, go->at.g_sched_bp), 8)));
+}
+
+/* @gp, which waited for channel s->object, 0: for several, was woken by the running goroutine, with
+ * sudog @sg, which gave it an item, or takes its own (@takes); @w is room. */
+static __always_inline void go_gave(const struct go_here *h, struct cc_bpf_go_state *s, __u64 gp,
+				    __u64 sg, bool takes, struct go_words *w)
+{
+	const struct cc_bpf_go *go = h->go;
+	struct go_item x = { .what = takes ? ITEM_RECEIVED : ITEM_SENT, .how = ITEM_EXACT };
+	__u32 success = go->at.sudog_isselect + 1; /* it stands there in all versions since 1.16 */
+	bool has_buffer, has_item, closed, known = s->object;
+	__u64 v;
+
+	if (!known) {
+		if (!go_read_words(w, sg, GO_SUDOG_BYTES) ||
+		    go_word(w, sg, go->at.sudog_g, GO_SUDOG_BYTES) != gp)
+			return;
+		s->object = go_word(w, sg, go->at.sudog_c, GO_SUDOG_BYTES);
+		if (!(go_word(w, sg, success & ~7u, GO_SUDOG_BYTES) >> (success & 7) * 8 & 1))
+			return;
 	}
-	if (!(go_word(w, sg, success & ~7u, GO_SUDOG_BYTES) >> (success & 7) * 8 & 1) || !x.chan ||
-	    !go_elem_size(go, x.chan))
+	x.chan = s->object;
+	if (!go_read_words(w, x.chan, GO_HCHAN_BYTES))
+		return;
+	has_buffer = go_word(w, x.chan, go->at.hchan_dataqsiz, GO_HCHAN_BYTES) != 0;
+	/* {u16 elemsize, u32 closed} in every version */
+	v = go_word(w, x.chan, go->at.hchan_elemsize, GO_HCHAN_BYTES);
+	has_item = (v & 0xffff) != 0;
+	closed = v >> 32 != 0 || go->at.hchan_closed != go->at.hchan_elemsize + 4;
+	if (!has_item || (takes && has_buffer)) /* go_pass() has told of the latter */
+		return;
+	/* by its closing, or just before that? */
+	if (known && closed && !((__u8)go_read(sg, success)))
 		return;
 	x.goid = s->waker_goid;
 	x.peer = s->goid;

@@ -75,9 +75,10 @@ static __always_inline __u8 go_episode_fill(struct cc_rec_go_episode *r, const s
 	return flags;
 }
 
-/* What @s waited for is over: since @in it runs on @cur. Says whether that could be told. */
-static __noinline int go_episode_send(struct task_struct *cur, const struct cc_bpf_go *go,
-				      struct cc_bpf_go_state *s, __u64 in)
+/* What @s, of process @tgid, waited for is over: since @in it runs on thread @tid, 0: it is not
+ * known where. Says whether that could be told. */
+static __noinline int go_episode_send(const struct cc_bpf_go *go, struct cc_bpf_go_state *s,
+				      __u32 tgid, __u32 tid, __u64 in)
 {
 	struct cc_rec_go_episode *r;
 	__u8 flags;
@@ -95,12 +96,57 @@ static __noinline int go_episode_send(struct task_struct *cur, const struct cc_b
 	flags = go_episode_fill(r, go, s, in);
 	rec_init(&r->h, sizeof(*r), CC_REC_GO_EPISODE, flags,
 		 s->state == CC_BPF_GO_PARKED ? s->reason : 0, in);
-	r->tgid = cur->tgid;
-	r->in_tid = cur->pid;
+	r->tgid = tgid;
+	r->in_tid = tid;
 	s->lost = 0;
 	s->seq++;
 	events_commit(r, in);
 	return 1;
+}
+
+/* The goroutine of @s ended at some time before @now without being seen to. Of what it did since
+ * its last wait there is nothing to be said. */
+static __always_inline void go_ended_unseen(const struct cc_bpf_go *go, struct cc_bpf_go_state *s,
+					    __u32 tgid, __u64 now)
+{
+	if (s->state == CC_BPF_GO_PARKED && s->wake)
+		go_episode_send(go, s, tgid, 0, s->wake);
+	go_dead_send(s, tgid, s->run_tid, s->wake > s->seen ? s->wake : s->seen, now);
+}
+
+static __noinline struct cc_bpf_go_state *go_state_new(__u32 tgid, __u64 g)
+{
+	struct cc_bpf_go_key k = { .g = g, .tgid = tgid };
+	struct cc_bpf_go_state zero = {};
+
+	if (bpf_map_update_elem(&go_states, &k, &zero, BPF_ANY)) {
+		cnt_add(CC_CNT_STORAGE_FAIL, 1);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(&go_states, &k);
+}
+
+/* The state of goroutine @goid, whose g is @g. The first time it is seen it is told. */
+static __always_inline struct cc_bpf_go_state *go_know(struct cc_bpf_go *go, __u64 g, __u64 goid,
+						       __u32 tgid, __u32 tid, __u64 now)
+{
+	struct cc_bpf_go_state *s = go_state(tgid, g);
+
+	if (s && s->goid == goid)
+		return s;
+	if (s && !s->goid && s->born) { /* its maker was seen */
+		s->goid = goid;
+		go_task_send(go, g, s, tgid, s->out_tid, GO_TASK_BORN, now);
+		return s;
+	}
+	if (s && s->goid)
+		go_ended_unseen(go, s, tgid, now);
+	s = go_state_new(tgid, g);
+	if (!s)
+		return NULL;
+	s->goid = goid;
+	go_task_send(go, g, s, tgid, tid, GO_TASK_SEEN, now);
+	return s;
 }
 
 /* ---- runs --------------------------------------------------------------------------------- */
@@ -116,7 +162,7 @@ static __noinline int go_left(struct task_struct *cur, struct task_state *st, __
 	s = go_state(cur->tgid, st->go_g);
 	if (s && s->goid == st->go_run && s->state == CC_BPF_GO_RUNS &&
 	    s->run_tid == (__u32)cur->pid) {
-		s->out = s->wake = at;
+		s->out = s->wake = s->seen = at;
 		s->out_tid = cur->pid;
 		s->waker_goid = s->waker_tid = 0;
 		s->object = s->ustack = 0;
@@ -131,8 +177,8 @@ static __noinline int go_left(struct task_struct *cur, struct task_state *st, __
 /* The current thread runs goroutine @goid, whose g is @gp: what it did since it ran last is told.
  * NULL: no room.
  */
-static __noinline struct cc_bpf_go_state *
-go_begins(struct task_state *st, const struct cc_bpf_go *go, __u64 gp, __u64 goid, __u64 now)
+static __noinline struct cc_bpf_go_state *go_begins(struct task_state *st, struct cc_bpf_go *go,
+						    __u64 gp, __u64 goid, __u64 now)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
 	struct cc_bpf_go_state *s;
@@ -153,13 +199,14 @@ go_begins(struct task_state *st, const struct cc_bpf_go *go, __u64 gp, __u64 goi
 			in = s->wake;
 		if (in < s->out)
 			in = s->out;
-		if (go_episode_send(cur, go, s, in < now ? in : now))
+		if (go_episode_send(go, s, cur->tgid, cur->pid, in < now ? in : now))
 			st->goid = goid; /* in_tid has told it */
 		s->state = CC_BPF_GO_RUNS;
 		s->about = 0;
 		go_on_send(cur, st, goid, now);
 	}
 	s->run_tid = cur->pid;
+	s->seen = now;
 	st->go_run = goid;
 	st->go_g = gp;
 	st->go_last = now;
@@ -189,7 +236,7 @@ static __always_inline bool go_in_gopark(struct task_struct *cur, const struct c
 }
 
 /* @g: of the thread; @goid: its number, 0 if it is a scheduler's. */
-static __noinline int go_look_probed(struct task_state *st, const struct cc_bpf_go *go, __u64 g,
+static __noinline int go_look_probed(struct task_state *st, struct cc_bpf_go *go, __u64 g,
 				     __u64 goid, __u64 now)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
@@ -213,6 +260,8 @@ static __noinline int go_look_probed(struct task_state *st, const struct cc_bpf_
 		return 0;
 	}
 	s = go_state(cur->tgid, g);
+	if (s && !s->goid && s->waker_goid == goid)
+		return 0; /* it has just ended here */
 	/* It may not have left yet; once it was made ready it had. A thread may be switched out at
 	 * gopark's next hit, before the probe is run. */
 	if (s && s->goid == goid && s->state == CC_BPF_GO_PARKED && !s->wake &&
@@ -223,8 +272,8 @@ static __noinline int go_look_probed(struct task_state *st, const struct cc_bpf_
 }
 
 /* Without probes: nothing is known but who runs now. */
-static __noinline int go_look_bare(struct task_state *st, const struct cc_bpf_go *go, __u64 g,
-				   __u64 goid, __u64 now)
+static __noinline int go_look_bare(struct task_state *st, struct cc_bpf_go *go, __u64 g, __u64 goid,
+				   __u64 now)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
 

@@ -10,6 +10,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define WINDOW_WORDS 128
+#define PAGE 4096
 
 /* The record is built in the thread's own storage: a uprobe may be preempted, so a CPU's buffer
  * would be another's in the middle of it. */
@@ -45,8 +46,15 @@ static __always_inline bool go_window(struct go_stack_buf *b, const struct go_fr
 
 	if (len > sizeof(b->window))
 		len = sizeof(b->window);
-	if (len < 16 || bpf_probe_read_user(b->window, (__u32)len, (void *)at))
+	if (len < 16)
 		return false;
+	if (bpf_probe_read_user(b->window, (__u32)len, (void *)at)) {
+		/* where the stack ends may not be known; it goes on to the end of its page */
+		len = PAGE - (at & (PAGE - 1));
+		if (len > sizeof(b->window) || len < 16 ||
+		    bpf_probe_read_user(b->window, (__u32)len, (void *)at))
+			return false;
+	}
 	*from = at;
 	*to = at + len;
 	return true;
@@ -115,7 +123,7 @@ __noinline __u64 go_stack(const struct go_frame *top, __u64 now)
 	b->full = 0;
 	go_frames(b, top);
 	key = b->key ? b->key : 1;
-	if (bpf_map_lookup_elem(&go_stacks, &key))
+	if (key == top->told || bpf_map_lookup_elem(&go_stacks, &key))
 		return key;
 	cnt = b->cnt;
 	if (cnt > CC_STACK_MAX)

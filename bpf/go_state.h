@@ -9,63 +9,45 @@
 #ifndef CC_BPF_GO_STATE_H
 #define CC_BPF_GO_STATE_H
 
+#include "go_file.h"
 #include "go_item.h"
 #include "go_stack.h"
-#include "look_file.h"
 
-#define GO_REASON_IO 2 /* in every version */
+#define STACK_MAX (1ull << 30) /* bytes, as the runtime allows */
 
 /* fd of the pollDesc that @lock, its rg or wg, is in. They lie next to each other; the word before
  * fd is a pointer or 0, so what is found rg's distance before @lock tells which one it is. */
 static __always_inline bool go_poll_writes(const struct cc_bpf_go *go, __u64 lock, __s32 *ret_fd)
 {
-	__u64 pd = lock - go->at.polldesc_rg, v = go_read(pd, 0);
+	__u64 pd = lock - go->at.polldesc_rg, v[2] = {};
 
-	if (go->at.polldesc_wg == go->at.polldesc_rg + 8 && go->at.polldesc_fd == 8 && v &&
-	    v < 1ull << 31) {
-		*ret_fd = (__s32)v;
+	if (bpf_probe_read_user(v, sizeof(v), (void *)pd))
+		return false;
+	if (go->at.polldesc_wg == go->at.polldesc_rg + 8 && go->at.polldesc_fd == 8 && v[0] &&
+	    v[0] < 1ull << 31) {
+		*ret_fd = (__s32)v[0];
 		return true;
 	}
-	*ret_fd = (__s32)go_read(pd, go->at.polldesc_fd);
+	*ret_fd = (__s32)(go->at.polldesc_fd == 8 ? v[1] : go_read(pd, go->at.polldesc_fd));
 	return false;
 }
 
-/* What s->fd is. A connection's goroutine mostly waits for the same socket again: then its cookie
- * is all that is looked at. */
-static __always_inline void go_file(struct task_struct *cur, struct cc_bpf_go_state *s, __u64 now)
-{
-	struct socket *so;
-	struct fd_info x;
-	struct sock *sk;
-	struct file *f;
-
-	if (s->fd_id && s->fd_kind >= CC_FD_SOCK_TCP && s->fd_kind <= CC_FD_SOCK_OTHER) {
-		f = fd_file(cur, (__u32)s->fd);
-		so = f ? (struct socket *)BPF_CORE_READ(f, private_data) : NULL;
-		sk = so ? BPF_CORE_READ(so, sk) : NULL;
-		if (sk && (__u64)BPF_CORE_READ(sk, __sk_common.skc_cookie.counter) == s->fd_id)
-			return;
-	}
-	fd_look(&x, cur, (__u32)s->fd, now);
-	s->fd_id = x.id;
-	s->fd_kind = x.kind;
-	s->sock_ports = x.ports;
-}
-
 /* How the stack goes on above gopark, at its probe. */
-static __always_inline __u64 go_stack_at_park(const struct go_here *h, struct pt_regs *ctx)
+static __always_inline __u64 go_stack_at_park(const struct go_here *h, struct cc_bpf_go_state *s,
+					      struct pt_regs *ctx)
 {
 	struct go_frame top = {
-		.pc = REGS_IP(ctx), .bp = REGS_BP(ctx), .sp = REGS_SP(ctx), .seed = h->go->seed
+		/* it ends where a frame has none above: its bounds need not be looked up */
+		.lo = REGS_SP(ctx), .hi = REGS_SP(ctx) + STACK_MAX,
+		.pc = REGS_IP(ctx), .bp = REGS_BP(ctx),
+		.sp = REGS_SP(ctx), .seed = h->go->seed,
+		.told = s->told,
 	};
-	__u64 bounds[2];
 
-	if (!cfg.stack_tier || !h->go->park_bare ||
-	    bpf_probe_read_user(bounds, sizeof(bounds), (void *)(h->g + h->go->at.g_stack)))
+	if (!h->go->park_bare)
 		return 0;
-	top.lo = bounds[0];
-	top.hi = bounds[1];
-	return go_stack(&top, h->now);
+	s->told = go_stack(&top, h->now);
+	return s->told;
 }
 
 static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx)
@@ -84,6 +66,7 @@ static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx
 	s->ustack = 0;
 	switch (go->obj[reason & (CC_BPF_GO_REASONS - 1)]) {
 	case CC_BPF_GO_OBJ_CHAN:
+	case CC_BPF_GO_OBJ_SEND:
 		s->object = lock > go->at.hchan_lock ? lock - go->at.hchan_lock : 0;
 		break;
 	case CC_BPF_GO_OBJ_SEMA:
@@ -101,11 +84,13 @@ static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx
 			s->what = CC_BPF_GO_IS_WRITE;
 			s->object = lock - go->at.polldesc_wg;
 		}
-		go_file(h->cur, s, h->now);
-		s->ustack = go_stack_at_park(h, ctx);
+		/* how long it will last is not known; a client may well take its time */
+		if (!go_file(s, go, h->now) || go_stack_allowed(cfg.stack_min_ns, h->now))
+			s->ustack = go_stack_at_park(h, s, ctx);
 		break;
 	case CC_BPF_GO_OBJ_QUIET:
-		s->ustack = go_stack_at_park(h, ctx);
+		if (cfg.stack_tier)
+			s->ustack = go_stack_at_park(h, s, ctx);
 		break;
 	}
 	s->sema = 0;
@@ -114,35 +99,31 @@ static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx
 	s->waker_goid = 0;
 	s->waker_tid = 0;
 	s->wake = 0;
-	s->out = h->now;
+	s->out = s->seen = h->now;
 	s->state = CC_BPF_GO_PARKED;
 	go_ends(h->st, h->now);
 }
 
-/* @gp may run again. */
-static __always_inline void go_wake(const struct go_here *h, __u64 gp)
+/* @gp, which waits, may run again, by goroutine @goid, 0: by none; @g: its first words, room
+ * afterwards. */
+static __always_inline void go_wake(const struct go_here *h, struct cc_bpf_go_state *s, __u64 goid,
+				    __u64 gp, struct go_words *g)
 {
-	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
-	__u64 goid = go_current(h);
-	struct go_words g;
-	bool slow;
 	__u32 obj;
 
-	if (!s || s->state != CC_BPF_GO_PARKED || s->wake)
+	if (s->state != CC_BPF_GO_PARKED || s->wake)
 		return;
 	s->waker_goid = goid;
 	s->waker_tid = h->cur->pid;
 	s->wake = h->now;
-	slow = !s->ustack && cfg.stack_tier && h->now - s->out >= cfg.stack_min_ns;
+	if (!s->ustack && go_stack_allowed(h->now - s->out, h->now))
+		s->ustack = go_stack_parked(h->go, gp, g, h->now);
 	obj = h->go->obj[s->reason & (CC_BPF_GO_REASONS - 1)];
-	if (obj != CC_BPF_GO_OBJ_CHAN && obj != CC_BPF_GO_OBJ_SELECT)
-		goid = 0;
-	if ((!slow && !goid) || !go_read_words(&g, gp, GO_G_BYTES))
-		return;
-	if (slow)
-		s->ustack = go_stack_parked(h->go, gp, &g, h->now);
-	if (goid)
-		go_gave(h, s, gp, go_word(&g, gp, h->go->at.g_param, GO_G_BYTES), &g);
+	if (goid &&
+	    (obj == CC_BPF_GO_OBJ_CHAN || obj == CC_BPF_GO_OBJ_SEND || obj == CC_BPF_GO_OBJ_SELECT))
+		go_gave(h, s, gp, go_word(g, gp, h->go->at.g_param, GO_G_BYTES),
+			obj == CC_BPF_GO_OBJ_SEND || (obj == CC_BPF_GO_OBJ_SELECT && go_takes(h)),
+			g);
 }
 
 /* The goroutine of @gp gives up its thread and wants to go on. */
@@ -154,35 +135,45 @@ static __always_inline void go_yield(const struct go_here *h, __u64 gp)
 	}
 }
 
-/* The running goroutine, that of @curg, makes @gp, whose goid may not be known yet. */
-static __always_inline void go_born(const struct go_here *h, __u64 curg, __u64 gp)
+/* The running goroutine @parent, 0: none, makes @gp, whose goid may not be known yet; @s: of the
+ * one that had its g before, NULL: none. */
+static __always_inline void go_born(const struct go_here *h, struct cc_bpf_go_state *s, __u64 gp,
+				    __u64 parent)
 {
-	struct cc_bpf_go_state *s = go_state(h->cur->tgid, gp);
-
+	if (s && s->goid)
+		go_ended_unseen(h->go, s, h->cur->tgid, h->now);
 	if (s)
-		__builtin_memset(s, 0, sizeof(*s)); /* that of a goroutine that ended */
+		__builtin_memset(s, 0, sizeof(*s));
 	else
 		s = go_state_new(h->cur->tgid, gp);
 	if (!s)
 		return;
-	s->parent = curg ? go_current_is(h, curg, 0) : 0;
+	s->parent = parent;
 	s->waker_goid = s->parent;
 	s->waker_tid = h->cur->pid;
 	s->out_tid = h->cur->pid;
-	s->born = s->out = s->wake = h->now;
+	s->born = s->out = s->wake = s->seen = h->now;
 	s->state = CC_BPF_GO_NEW;
 }
 
 static __always_inline void go_dead(const struct go_here *h, __u64 gp)
 {
+	__u64 seen = h->st->go_run ? h->st->go_last : h->st->go_free;
 	struct cc_bpf_go_state *s = go_runs_here(h, gp);
 
 	go_ends(h->st, h->now);
 	if (!s)
 		return;
+	if (seen < h->st->in)
+		seen = h->st->in;
+	if (seen < s->wake)
+		seen = s->wake;
+	h->go->ended++;
+	h->go->late += h->now - seen > CC_BPF_GO_LATE_NS;
 	if (s->lost) /* no record of its own will carry it any more */
 		rec_lost(CC_REC_GO_EPISODE, 0, h->now);
-	go_task_send(NULL, gp, s, h->cur->tgid, h->cur->pid, GO_TASK_DEAD, h->now);
+	go_dead_send(s, h->cur->tgid, h->cur->pid, 0, h->now);
+	s->waker_goid = s->goid;
 	s->goid = s->born = 0; /* and stays: the next one to have this g takes it */
 	s->state = CC_BPF_GO_RUNS;
 }

@@ -14,7 +14,8 @@
 
 static __always_inline __u32 anon_kind(struct file *f)
 {
-	__u64 poll = (__u64)BPF_CORE_READ(f, f_op, poll);
+	const struct file_operations *op = LOOK(f, f_op);
+	__u64 poll = (__u64)LOOK(op, poll);
 
 	if (!poll)
 		return CC_FD_OTHER;
@@ -42,8 +43,8 @@ struct fd_info {
 
 static __always_inline void sock_look(struct fd_info *x, struct file *f, __u64 since)
 {
-	struct socket *so = (struct socket *)BPF_CORE_READ(f, private_data);
-	struct sock *sk = BPF_CORE_READ(so, sk);
+	struct socket *so = (struct socket *)LOOK(f, private_data);
+	struct sock *sk = LOOK(so, sk);
 	__u16 family, type, proto;
 	__u64 key = (__u64)sk;
 	struct retrans *r;
@@ -51,10 +52,10 @@ static __always_inline void sock_look(struct fd_info *x, struct file *f, __u64 s
 	x->kind = CC_FD_SOCK_OTHER;
 	if (!sk)
 		return;
-	family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	type = BPF_CORE_READ(sk, sk_type);
-	proto = BPF_CORE_READ(sk, sk_protocol);
-	x->id = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+	family = LOOK(sk, __sk_common.skc_family);
+	type = LOOK(sk, sk_type);
+	proto = LOOK(sk, sk_protocol);
+	x->id = LOOK(sk, __sk_common.skc_cookie.counter);
 	if (family == AF_UNIX) {
 		x->kind = CC_FD_SOCK_UNIX;
 		return;
@@ -62,11 +63,11 @@ static __always_inline void sock_look(struct fd_info *x, struct file *f, __u64 s
 	if (family != AF_INET && family != AF_INET6)
 		return;
 	x->kind = type == SOCK_STREAM ? CC_FD_SOCK_TCP : CC_FD_SOCK_UDP;
-	x->ports = (__u32)BPF_CORE_READ(sk, __sk_common.skc_num) << 16 |
-		   __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	x->ports = (__u32)LOOK(sk, __sk_common.skc_num) << 16 |
+		   __builtin_bswap16(LOOK(sk, __sk_common.skc_dport));
 	if (x->kind != CC_FD_SOCK_TCP || proto != IPPROTO_TCP)
 		return;
-	x->srtt_us = BPF_CORE_READ((struct tcp_sock *)sk, srtt_us) >> 3;
+	x->srtt_us = LOOK((struct tcp_sock *)sk, srtt_us) >> 3;
 	r = bpf_map_lookup_elem(&retrans, &key);
 	if (r)
 		for (int i = 0; i < RETRANS; i++)
@@ -77,16 +78,18 @@ static __always_inline void sock_look(struct fd_info *x, struct file *f, __u64 s
 static __noinline int fd_look(struct fd_info *x, struct task_struct *p, __u32 fd, __u64 since)
 {
 	struct file *f = fd_file(p, fd);
+	struct super_block *sb;
 	struct inode *in;
 	__u16 mode;
 
 	__builtin_memset(x, 0, sizeof(*x));
 	if (!f)
 		return 0;
-	in = BPF_CORE_READ(f, f_inode);
-	mode = BPF_CORE_READ(in, i_mode);
-	x->id = BPF_CORE_READ(in, i_ino);
-	x->dev = BPF_CORE_READ(in, i_sb, s_dev);
+	in = LOOK(f, f_inode);
+	mode = LOOK(in, i_mode);
+	x->id = LOOK(in, i_ino);
+	sb = LOOK(in, i_sb);
+	x->dev = LOOK(sb, s_dev);
 	switch (mode & S_IFMT) {
 	case S_IFREG:
 		x->kind = CC_FD_FILE;

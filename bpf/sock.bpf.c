@@ -3,11 +3,15 @@
  * sock: requests, tier 1: the kernel tells what each recv and send on a socket moved, and when data
  * came. Connections begin and end in sock_conn.bpf.c.
  */
+#define LOOK_BY_CAST
+#include "fd.h" /* first: as by the above */
+
 #include "sock_op.h"
 
-char LICENSE[] SEC("license") = "GPL";
+#include "go_file.h"
+#include "look_file.h"
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+char LICENSE[] SEC("license") = "GPL";
 
 /* @sk as what it is; NULL: cannot be. It is TCP's. The verifier makes a move of the newer cast,
  * where the other one is a call. */
@@ -138,4 +142,49 @@ int BPF_PROG(cc_sock_send_length, struct sock *sk, int ret, int flags)
 		op.full = (((struct socket___sock *)sk->sk_socket)->flags & SOCK_NOSPACE_BIT) != 0;
 	on_send(s, &op, sk, cur);
 	return 0;
+}
+
+/* ---- sockets that goroutines wait for: here, as only one file may cast ------------------------
+ */
+
+/* A connection's goroutine mostly waits for the same socket again: then its cookie is all that is
+ * looked at. */
+static __always_inline bool is_same_socket(struct task_struct *cur, const struct cc_bpf_go_state *s)
+{
+	struct file *f = fd_file(cur, (__u32)s->fd);
+	struct socket *so = f ? (struct socket *)LOOK(f, private_data) : NULL;
+	struct sock *sk = so ? LOOK(so, sk) : NULL;
+
+	return sk && (__u64)LOOK(sk, __sk_common.skc_cookie.counter) == s->fd_id;
+}
+
+static __always_inline bool is_served(struct task_struct *cur, struct cc_bpf_go *go, __u32 port)
+{
+	struct sock_port k = { .port = (__u16)port };
+
+	if (port == go->port)
+		return true;
+	k.netns = BPF_CORE_READ(cur, nsproxy, net_ns, ns.inum);
+	if (!bpf_map_lookup_elem(&listen_ports, &k))
+		return false;
+	go->port = port;
+	return true;
+}
+
+__noinline int go_file(struct cc_bpf_go_state *s, struct cc_bpf_go *go, __u64 now)
+{
+	struct task_struct *cur = bpf_get_current_task_btf();
+	struct fd_info x;
+
+	if (!s || !go)
+		return 0;
+	if (s->fd_id && s->fd_kind >= CC_FD_SOCK_TCP && s->fd_kind <= CC_FD_SOCK_OTHER &&
+	    is_same_socket(cur, s))
+		return s->served;
+	fd_look(&x, cur, (__u32)s->fd, now);
+	s->fd_id = x.id;
+	s->fd_kind = x.kind;
+	s->sock_ports = x.ports;
+	s->served = x.kind == CC_FD_SOCK_TCP && is_served(cur, go, x.ports >> 16);
+	return s->served;
 }

@@ -52,7 +52,6 @@ struct task_state {
 	__u64 go_run, go_g;           /* the one it runs and its g; 0: none, or not seen yet */
 	__u64 go_last;                /* when that was last seen */
 	__u64 go_free;                /* since when it runs none, or another one */
-	__u64 go_recv;                /* g of the sender that the running one takes from */
 	__u64 go_g0, go_m;            /* its scheduler's g, and its m */
 	char waker_comm[CC_COMM_LEN]; /* valid when the wait was slow at the wake */
 };
@@ -100,7 +99,9 @@ struct cpu_state {
 	__u64 timer_fn;
 	__u64 in_irq;     /* a device's interrupt handler runs */
 	__u64 snap_since; /* budget window */
+	__u64 go_stack_since;
 	__u32 snap_cnt;
+	__u32 go_stack_cnt; /* the same of goroutines */
 	__u32 idx;
 	struct occupant hist[OCCUPANTS];
 	__u64 overlap[OCCUPANTS];     /* scratch of occupant_most() */

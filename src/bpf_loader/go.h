@@ -22,6 +22,16 @@ struct go_probe {
 	struct bpf_link *link; /* a perf event, on kernels without; NULL: none */
 };
 
+/* go_ends.c: is the probe where goroutines end worth what it costs? */
+struct go_ends {
+	uint32_t ended, late, handled;    /* as last looked at */
+	uint32_t first_ended, first_late; /* ... and at @since */
+	uint32_t last_handled;
+	cc_ns since;      /* it was set or taken away then; 0: neither yet */
+	cc_ns handler_at; /* a handler was seen to begin last */
+	bool away;
+};
+
 struct go_proc {
 	uint32_t tgid;
 	uint32_t slot;            /* in the kernel's go_known */
@@ -29,9 +39,10 @@ struct go_proc {
 	enum loader_go_state state;
 	struct go_target target;
 	uint32_t good, bad; /* as last looked at */
-	uint32_t refused;   /* times that its layout was judged wrong */
-	bool known;         /* it is in the kernel's table */
-	bool seeded; /* those that waited before are in the kernel's table, and not told yet */
+	struct go_ends ends;
+	uint32_t refused; /* times that its layout was judged wrong */
+	bool known;       /* it is in the kernel's table */
+	bool seeded;      /* those that waited before are in the kernel's table, and not told yet */
 	uint32_t probe_cnt;
 	struct go_probe probes[CC_BPF_GO_AT_CNT];
 };
@@ -76,8 +87,9 @@ int go_seed(struct loader *l);
  * unless that is NULL; then they wait. 0 or negative. */
 int go_work(struct loader *l, cc_record_fn *fn, void *ctx);
 
-/* Goroutines that wait now and were not told to: GO_EPISODEs and their stacks. 0 or -errno. */
-int go_refresh(struct loader *l, struct rec_buf *b);
+/* Goroutines that wait now and were not told to: GO_EPISODEs and their stacks; and those that ended
+ * unseen since, @last: all. 0 or -errno. */
+int go_refresh(struct loader *l, bool last, struct rec_buf *b);
 
 /* Once an interval: says what the probes cost; in tier auto gives probes up when they cost too much
  * of the target's CPU, takes them up again when it has time. 0 or negative. */
@@ -101,6 +113,9 @@ int go_trust(struct loader *l, struct go_proc *p);
 
 /* The tier of @p, as it is with what was given up. */
 enum loader_go_tier go_tier_now(const struct loader *l, const struct go_proc *p);
+
+/* Each poll, the counts just read: sets the probe where goroutines end, or takes it away. */
+void go_ends_watch(struct loader *l, struct go_proc *p);
 
 void go_done(struct loader *l); /* NULL-safe; before the skeleton is destroyed */
 

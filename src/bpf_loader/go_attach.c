@@ -33,25 +33,29 @@ enum { IN_WAITS = 1 << LOADER_GO_WAITS, IN_FULL = 1 << LOADER_GO_FULL };
  * pass. */
 enum { TO_19 = 1 << 8, FROM_20 = 1 << 9 };
 
+/* Shows ends of goroutines as they come; on and off: go_ends.c. */
+enum { ENDS = 1 << 10 };
+
 /* Kernel side bit, site, tiers and versions, those that cannot be without it, reads a channel,
  * program. Where a goroutine begins to run there is none: see bpf/go_run.h. */
 #define GO_ROWS(X)                                                    \
 	X(PARK, GOPARK, IN_BOTH, IN_BOTH, 0, go_gopark)               \
-	X(READY, READY, IN_WAITS, IN_WAITS, 0, go_ready)              \
+	X(RUNNABLE, RUNQPUT, IN_WAITS, IN_WAITS, 0, go_runnable)      \
 	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus)     \
-	X(SYSTEM, ISSYSTEM, IN_WAITS, 0, 0, go_system)                \
+	X(END, GDESTROY, IN_WAITS | ENDS, 0, 0, go_end)               \
+	X(END_OLD, GOEXIT0, IN_WAITS | ENDS, 0, 0, go_end)            \
+	X(CORO, COROSTART, IN_WAITS, 0, 0, go_coro)                   \
 	X(GOSCHED, GOSCHED, IN_WAITS | TO_19, 0, 0, go_gosched)       \
 	X(SCHED, GOSCHEDIMPL, IN_WAITS | FROM_20, 0, 0, go_sched)     \
 	X(SCHED_PREEMPT, GOPREEMPT, IN_WAITS | TO_19, 0, 0, go_sched) \
 	X(SCHED_GUARDED, GOGUARDED, IN_WAITS | TO_19, 0, 0, go_sched) \
-	X(YIELD, GOYIELD, IN_WAITS, 0, 0, go_sched)                   \
 	X(PREEMPT, PREEMPTPARK, IN_WAITS, 0, 0, go_sched)             \
 	X(SEMA, SEMACQUIRE1, IN_BOTH, 0, 0, go_semacquire1)           \
-	X(RECV, RECV, IN_BOTH, 0, 1, go_recv)                         \
 	X(PUT, CALL_PUT, IN_BOTH, 0, 1, go_put)                       \
 	X(TAKE, CALL_TAKE, IN_BOTH, 0, 1, go_take)                    \
 	X(SELECT0, CALL_SELECT0, IN_BOTH, 0, 1, go_select)            \
-	X(SELECT1, CALL_SELECT1, IN_BOTH, 0, 1, go_select)
+	X(SELECT1, CALL_SELECT1, IN_BOTH, 0, 1, go_select)            \
+	X(PASS, CALL_PASS, IN_BOTH, 0, 1, go_pass)
 
 static const struct row {
 	uint32_t at;
@@ -67,6 +71,8 @@ static const struct row {
 
 static bool is_wanted(const struct row *r, const struct go_target *t, enum loader_go_tier tier)
 {
+	if (r->fn == GO_FN_GOEXIT0 && t->sites[GO_FN_GDESTROY].off)
+		return false; /* which it calls */
 	return r->tiers >> tier & 1 && !(r->tiers & (t->minor <= 19 ? FROM_20 : TO_19));
 }
 
@@ -131,17 +137,22 @@ enum loader_go_tier go_tier_choose(const struct go_target *t, enum loader_go_tie
 	return LOADER_GO_ID;
 }
 
+static bool is_set(const struct go_probe *p) { return p->fd >= 0 || p->link; }
+
 /* ---- what the programs know ----------------------------------------------------------------- */
 
 static uint8_t object_of(const struct go_target *t, uint32_t reason, uint8_t cls)
 {
+	bool sends = !strncmp(t->reasons.name[reason], "chan send", 9);
 	if (reason == REASON_IO)
 		return knows_channels(t) && t->layout.polldesc_rg != GO_NO_FIELD
 			       ? CC_BPF_GO_OBJ_POLL
 			       : CC_BPF_GO_OBJ_NONE;
 	switch (cls) {
 	case WAIT_CHAN:
-		return knows_channels(t) ? CC_BPF_GO_OBJ_CHAN : CC_BPF_GO_OBJ_NONE;
+		return !knows_channels(t) ? CC_BPF_GO_OBJ_NONE
+		       : sends            ? CC_BPF_GO_OBJ_SEND
+					  : CC_BPF_GO_OBJ_CHAN;
 	case WAIT_MUTEX:
 	case WAIT_SEMA:
 		return CC_BPF_GO_OBJ_SEMA;
@@ -160,7 +171,10 @@ static uint8_t object_of(const struct go_target *t, uint32_t reason, uint8_t cls
 void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret)
 {
 	const struct go_target *t = &p->target;
+	const struct go_site *park = &t->sites[GO_FN_GOPARK], *recv = &t->sites[GO_FN_RECV];
+	uint64_t park_at = park->entry + park->delta;
 	_Static_assert(GO_REASONS_MAX == CC_BPF_GO_REASONS, "the same reasons");
+	_Static_assert(GO_HANDLERS_MAX == CC_BPF_GO_HANDLERS, "the same handlers");
 	*ret = (struct cc_bpf_go){
 		.at = t->layout,
 		.tgid = tgid,
@@ -171,8 +185,13 @@ void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret)
 		.cls_write = WAIT_NET_SEND,
 		.cls_mutex = WAIT_MUTEX,
 		.probed = p->probe_cnt != 0,
-		.park_bare = !t->sites[GO_FN_GOPARK].framed,
+		.park_bare = !park->framed,
+		.recv_at = (int64_t)(recv->entry - park_at),
+		.recv_size = recv->off ? recv->size : 0,
+		.handler_cnt = CC_MIN(t->handler_cnt, (uint32_t)GO_HANDLERS_MAX),
 	};
+	for (uint32_t i = 0; i < ret->handler_cnt; i++)
+		ret->handlers[i] = (int64_t)(t->handlers[i] - park_at);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (t->sites[rows[i].fn].repeats)
 			ret->repeats |= 1u << rows[i].at;
@@ -237,13 +256,25 @@ static int probe_set(struct loader *l, const struct go_proc *p, struct bpf_progr
 
 static void probe_close(struct go_proc *p, size_t i)
 {
-	if (p->probes[i].fd < 0 && !p->probes[i].link)
+	if (!is_set(&p->probes[i]))
 		return;
 	if (p->probes[i].fd >= 0)
 		close(p->probes[i].fd);
 	bpf_link__destroy(p->probes[i].link);
 	p->probes[i] = (struct go_probe){ .fd = -1 };
 	p->probe_cnt--;
+}
+
+/* Sets the probe of a row, if it is wanted and can be set. 0 or -errno. */
+static int row_set(struct loader *l, struct go_proc *p, size_t i, struct bpf_program *prog)
+{
+	const struct go_site *s = &p->target.sites[rows[i].fn];
+	if (!is_wanted(&rows[i], &p->target, p->tier) || unusable(s, l->o.go.force) ||
+	    (rows[i].of_chan && !knows_channels(&p->target)))
+		return 0;
+	int err = probe_set(l, p, prog, s->off, &p->probes[i]);
+	p->probe_cnt += !err;
+	return err;
 }
 
 int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
@@ -253,14 +284,8 @@ int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		p->probes[i] = (struct go_probe){ .fd = -1 };
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct go_site *s = &p->target.sites[rows[i].fn];
-		if (!is_wanted(&rows[i], &p->target, p->tier) || unusable(s, l->o.go.force) ||
-		    (rows[i].of_chan && !knows_channels(&p->target)))
-			continue;
-		int err = probe_set(l, p, progs[i], s->off, &p->probes[i]);
-		if (!err) {
-			p->probe_cnt++;
-		} else if (rows[i].needed >> p->tier & 1) {
+		int err = row_set(l, p, i, progs[i]);
+		if (err && rows[i].needed >> p->tier & 1) {
 			loader_err(why, "%s cannot be probed: %s", go_func_name(rows[i].fn),
 				   strerror(-err));
 			go_detach(p);
@@ -268,6 +293,23 @@ int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why)
 		}
 	}
 	return 0;
+}
+
+bool go_attach_ends(struct loader *l, struct go_proc *p, bool on)
+{
+	struct bpf_program *progs[CC_BPF_GO_AT_CNT];
+	bool is = false;
+	go_programs(l, progs);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!(rows[i].tiers & ENDS))
+			continue;
+		if (!on)
+			probe_close(p, i);
+		else if (!is_set(&p->probes[i]))
+			row_set(l, p, i, progs[i]);
+		is |= is_set(&p->probes[i]);
+	}
+	return is;
 }
 
 void go_thin_out(struct go_proc *p)

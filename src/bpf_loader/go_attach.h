@@ -18,6 +18,9 @@ void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret);
 int go_attach(struct loader *l, struct go_proc *p, struct cc_err *why);
 void go_detach(struct go_proc *p);
 
+/* Sets, or takes away, the probe that shows where goroutines end. Says whether there is one now. */
+bool go_attach_ends(struct loader *l, struct go_proc *p, bool on);
+
 /* Gives up those that follow items through channels' buffers: the dearest for what they tell. */
 void go_thin_out(struct go_proc *p);
 

@@ -17,6 +17,7 @@
 #define THREADS_MAX 256
 #define STATUS_SCAN 0x1000 /* set while the garbage collector looks at it */
 #define STATUS_WAITING 4
+#define STATUS_DEAD 6
 
 static bool read_mem(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 {
@@ -147,4 +148,14 @@ uint64_t go_check_stack(const struct go_proc *p, uint64_t g, struct rec_buf *b)
 	u.r.tgid = p->tgid;
 	memcpy((char *)&u + sizeof(u.r), ip, cnt * sizeof(*ip));
 	return rec_buf_put(b, &u.r.h, u.r.h.size) ? 0 : u.r.key;
+}
+
+bool go_check_ended(const struct go_proc *p, uint64_t g, uint64_t goid)
+{
+	const struct go_layout *at = &p->target.layout;
+	uint64_t id;
+	uint32_t status;
+	return go_check_read(p, g + at->g_goid, &id, sizeof(id)) &&
+	       go_check_read(p, g + at->g_atomicstatus, &status, sizeof(status)) &&
+	       (id != goid || status == STATUS_DEAD);
 }

@@ -14,6 +14,9 @@ int go_check_sample(struct loader *l, const struct go_proc *p, struct loader_go_
 /* @len bytes of the memory of @p at @addr. False: they cannot be read. */
 bool go_check_read(const struct go_proc *p, uint64_t addr, void *buf, size_t len);
 
+/* Goroutine @goid, whose g was at @g, is no more. False also when that cannot be told. */
+bool go_check_ended(const struct go_proc *p, uint64_t g, uint64_t goid);
+
 /* The stack of the goroutine whose g is at @g, if it is parked and still is afterwards, as a STACK
  * record into @b. Returns its key; 0: not to be had. */
 uint64_t go_check_stack(const struct go_proc *p, uint64_t g, struct rec_buf *b);

@@ -33,6 +33,9 @@ int go_read_counts(struct loader *l, struct go_proc *p)
 		return -ENOENT;
 	p->good = c.good;
 	p->bad = c.bad;
+	p->ends.ended = c.ended;
+	p->ends.late = c.late;
+	p->ends.handled = c.handled;
 	return 0;
 }
 
@@ -120,5 +123,6 @@ int go_trust(struct loader *l, struct go_proc *p)
 	}
 	if (p->bad >= BAD_ENOUGH && !trusted(p))
 		return give_up(l, p, "");
+	go_ends_watch(l, p);
 	return 0;
 }

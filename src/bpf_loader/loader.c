@@ -108,7 +108,7 @@ static int refresh(struct give *g, uint32_t flags)
 	if (!ret)
 		ret = iter_tasks(l, flags, &b);
 	if (!ret)
-		ret = go_refresh(l, &b);
+		ret = go_refresh(l, flags & CC_TF_STOP, &b);
 	if (!ret)
 		ret = flags & CC_TF_STOP ? sock_stop(l, rec_buf_put, &b)
 					 : sock_refresh(l, rec_buf_put, &b);

@@ -563,7 +563,8 @@ struct cc_rec_go_episode {
 };
 _Static_assert(sizeof(struct cc_rec_go_episode) == 120, "wire size");
 
-struct cc_rec_go_task { /* aux: 1 born, 2 seen, 3 dead */
+enum { CC_GT_ABOUT = 1 << 0 }; /* cc_rec.flags of a dead one: by ts; born: when last seen to live */
+struct cc_rec_go_task {        /* aux: 1 born, 2 seen, 3 dead */
 	struct cc_rec h;
 	__u64 goid, parent_goid;
 	__u32 tgid, tid; /* tid: thread it now runs on; born: thread it was made on */
@@ -574,8 +575,7 @@ _Static_assert(sizeof(struct cc_rec_go_task) == 64, "wire size");
 
 /* Told whenever it differs from what was told last of this thread, so also at each switch-out and
  * wake. ts: seen then; the change may have been earlier, since the thread's last record. */
-struct cc_rec_go_on { /* aux: 1 got the thread, 0 left it; goid 0: it had none, this is a Go process
-		       */
+struct cc_rec_go_on { /* aux: 1 got the thread, 0 left it; goid 0: it had none, this is Go */
 	struct cc_rec h;
 	__u64 goid;
 	__u32 tgid, tid;

@@ -2,26 +2,9 @@
 /* Requests that are a goroutine's life: many share one HTTP/2 connection, of which the sockets tell
  * only busy periods; each is served by a goroutine of its own, known by its function. */
 #include <errno.h>
-#include <string.h>
 
 #include "engine_priv.h"
-
-/* Functions with the `go` statement that starts a handler, or what it starts. */
-static const char *const handlers[] = {
-	"http2serverConn).runHandler",         "http2serverConn).processHeaders",
-	"http2serverConn).scheduleHandler",    "http2serverConn).startPush",
-	"http2.(*serverConn).runHandler",      "http2.(*serverConn).processHeaders",
-	"http2.(*serverConn).scheduleHandler", "http2.(*serverConn).startPush",
-	"grpc.(*Server).serveStreams",         "grpc.(*Server).handleStream",
-};
-
-static bool is_handler(const struct engine_frame *f)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++)
-		if (memmem(f->text, f->text_len, handlers[i], strlen(handlers[i])))
-			return true;
-	return false;
-}
+#include "go_target.h"
 
 static struct cc_reqid id_of(const struct engine *e, const struct task *t)
 {
@@ -88,7 +71,7 @@ static int look_at_new(struct engine *e)
 				e->tasks.go.fresh.p[kept++] = tid;
 			continue;
 		}
-		if (!is_handler(&f))
+		if (!go_names_handler(f.text, f.text_len))
 			continue;
 		if (parent_of(e, t))
 			parent_of(e, t)->mux = true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "go_target.h"
 
+#include <string.h>
+
 const char *go_func_name(unsigned int id)
 {
 	static const char *const names[GO_SITE_CNT] = {
@@ -40,4 +42,20 @@ const char *go_insn_name(unsigned int insn)
 	};
 
 	return insn < GO_INSN_CNT ? names[insn] : "?";
+}
+
+bool go_names_handler(const char *name, size_t len)
+{
+	static const char *const handlers[] = {
+		"http2serverConn).runHandler",         "http2serverConn).processHeaders",
+		"http2serverConn).scheduleHandler",    "http2serverConn).startPush",
+		"http2.(*serverConn).runHandler",      "http2.(*serverConn).processHeaders",
+		"http2.(*serverConn).scheduleHandler", "http2.(*serverConn).startPush",
+		"grpc.(*Server).serveStreams",         "grpc.(*Server).handleStream",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++)
+		if (memmem(name, len, handlers[i], strlen(handlers[i])))
+			return true;
+	return false;
 }

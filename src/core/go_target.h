@@ -11,34 +11,34 @@
 /* id, name. Integer arguments are in AX, BX, CX, DI, SI (arm64: R0 to R4), g in R14 (R28), but for
  * functions in assembler. A function that the compiler inlined everywhere is not there. */
 #define GO_FUNCS(X)                                                                                \
-	X(GOPARK, "runtime.gopark")              /* (unlockf, lock, u8 reason, ...) by g */        \
-	X(READY, "runtime.ready")                /* (gp, traceskip, next) */                       \
-	X(EXECUTE, "runtime.execute")            /* (gp, inheritTime), on g0 */                    \
-	X(CASGSTATUS, "runtime.casgstatus")      /* (gp, u32 old, u32 new) */                      \
-	X(NEWPROC1, "runtime.newproc1")          /* (fn, callergp, callerpc, ...), on g0 */        \
-	X(ISSYSTEM, "runtime.isSystemGoroutine") /* (gp, fixed): a g that is made, or ends */      \
-	X(GOEXIT0, "runtime.goexit0")            /* (gp), on g0: gp is at its end */               \
-	X(GDESTROY, "runtime.gdestroy")          /* (gp), from 1.20: also of leaked coroutines */  \
-	X(CHANSEND, "runtime.chansend")          /* (c, ep, block, callerpc) */                    \
-	X(CHANRECV, "runtime.chanrecv")          /* (c, ep, block) */                              \
-	X(SEND, "runtime.send")                  /* (c, sg, ep, ...): gives to waiting sg.g */     \
-	X(RECV, "runtime.recv")                  /* (c, sg, ep, ...): takes from waiting sg.g */   \
-	X(CLOSECHAN, "runtime.closechan")        /* (c): wakes all who wait */                     \
-	X(SELECTGO, "runtime.selectgo")          /* (cas0, order0, pc0, nsends, nrecvs, block) */  \
-	X(SEMACQUIRE1, "runtime.semacquire1")    /* (addr, lifo, profile, skip, reason) */         \
-	X(SEMRELEASE1, "runtime.semrelease1")    /* (addr, handoff, skip) */                       \
-	X(NETPOLLBLOCK, "runtime.netpollblock")  /* (pd, mode, waitio) */                          \
-	X(ENTERSYSCALL, "runtime.entersyscall")  /* () */                                          \
-	X(EXITSYSCALL, "runtime.exitsyscall")    /* () */                                          \
-	X(GCASSIST, "runtime.gcAssistAlloc")     /* (gp): g pays for what it allocated */          \
+	X(GOPARK, "runtime.gopark")             /* (unlockf, lock, u8 reason, ...) by g */         \
+	X(READY, "runtime.ready")               /* (gp, traceskip, next) */                        \
+	X(RUNQPUT, "runtime.runqput")           /* (p, gp, next): ready, made, or yields */        \
+	X(EXECUTE, "runtime.execute")           /* (gp, inheritTime), on g0 */                     \
+	X(CASGSTATUS, "runtime.casgstatus")     /* (gp, u32 old, u32 new) */                       \
+	X(NEWPROC1, "runtime.newproc1")         /* (fn, callergp, callerpc, ...), on g0 */         \
+	X(GOEXIT0, "runtime.goexit0")           /* (gp), on g0: gp is at its end */                \
+	X(GDESTROY, "runtime.gdestroy")         /* (gp), from 1.20: also of leaked coroutines */   \
+	X(CHANSEND, "runtime.chansend")         /* (c, ep, block, callerpc) */                     \
+	X(CHANRECV, "runtime.chanrecv")         /* (c, ep, block) */                               \
+	X(SEND, "runtime.send")                 /* (c, sg, ep, ...): gives to waiting sg.g */      \
+	X(RECV, "runtime.recv")                 /* (c, sg, ep, ...): takes from waiting sg.g */    \
+	X(CLOSECHAN, "runtime.closechan")       /* (c): wakes all who wait */                      \
+	X(SELECTGO, "runtime.selectgo")         /* (cas0, order0, pc0, nsends, nrecvs, block) */   \
+	X(SEMACQUIRE1, "runtime.semacquire1")   /* (addr, lifo, profile, skip, reason) */          \
+	X(SEMRELEASE1, "runtime.semrelease1")   /* (addr, handoff, skip) */                        \
+	X(NETPOLLBLOCK, "runtime.netpollblock") /* (pd, mode, waitio) */                           \
+	X(ENTERSYSCALL, "runtime.entersyscall") /* () */                                           \
+	X(EXITSYSCALL, "runtime.exitsyscall")   /* () */                                           \
+	X(GCASSIST, "runtime.gcAssistAlloc")    /* (gp): g pays for what it allocated */           \
 	X(STOPTHEWORLD, "runtime.stopTheWorldWithSema")   /* (reason) */                           \
 	X(STARTTHEWORLD, "runtime.startTheWorldWithSema") /* (now, ...) */                         \
 	X(CORO, "runtime.coroswitch_m")                   /* (gp), on g0: from 1.23 */             \
+	X(COROSTART, "runtime.corostart")                 /* () by a new coroutine */              \
 	X(GOSCHED, "runtime.Gosched")                     /* () by g: to the back of the queue */  \
 	X(GOPREEMPT, "runtime.gopreempt_m")               /* (gp), on g0 */                        \
 	X(GOGUARDED, "runtime.goschedguarded_m")          /* (gp), on g0 */                        \
 	X(GOSCHEDIMPL, "runtime.goschedImpl")             /* (gp, ...), on g0: to the back */      \
-	X(GOYIELD, "runtime.goyield_m")                   /* (gp), on g0 */                        \
 	X(PREEMPTPARK, "runtime.preemptPark")             /* (gp), on g0: until it is looked at */ \
 	X(TYPEDMEMMOVE, "runtime.typedmemmove")           /* (type, dst, src) */
 
@@ -47,7 +47,8 @@
 	X(PUT, CHANSEND, TYPEDMEMMOVE, 0, "runtime.chansend, to buffer")  \
 	X(TAKE, CHANRECV, TYPEDMEMMOVE, 0, "runtime.chanrecv, of buffer") \
 	X(SELECT0, SELECTGO, TYPEDMEMMOVE, 0, "runtime.selectgo, buffer") \
-	X(SELECT1, SELECTGO, TYPEDMEMMOVE, 1, "runtime.selectgo, buffer")
+	X(SELECT1, SELECTGO, TYPEDMEMMOVE, 1, "runtime.selectgo, buffer") \
+	X(PASS, RECV, TYPEDMEMMOVE, 1, "runtime.recv, to buffer")
 
 enum go_func_id { /* sites: functions, then calls */
 #define X(id, name) GO_FN_##id,
@@ -82,6 +83,7 @@ struct go_site {
 	bool framed; /* the frame is made already; else the return address is at *sp */
 };
 
+#define GO_HANDLERS_MAX 32
 #define GO_REASONS_MAX 64
 #define GO_REASON_LEN 40
 
@@ -118,8 +120,14 @@ struct go_target {
 	uint64_t allgs;  /* where a running process has the list of all its goroutines; 0: not known
 			  */
 	struct go_site sites[GO_SITE_CNT];
+	uint64_t handlers[GO_HANDLERS_MAX]; /* functions whose goroutine is a request, as linked */
+	uint32_t handler_cnt;               /* more than fit: GO_HANDLERS_MAX + 1 */
 	struct go_reasons reasons;
 };
+
+/* Does the name of a function that a goroutine begins in, or that has the go statement in it, say
+ * that the goroutine serves one request and ends with it? */
+bool go_names_handler(const char *name, size_t len);
 
 const char *go_func_name(unsigned int id);   /* of a site; "?" beyond the table */
 const char *go_found_name(unsigned int how); /* "?" beyond the table */

@@ -178,11 +178,14 @@ int go_task(struct tasks *ts, const struct cc_rec_go_task *r)
 	if (parent && parent - 1 != gi)
 		t->parent_tid = ts->v.p[parent - 1].tid;
 	if (r->h.aux == GO_DEAD) {
-		t->dead = CC_MIN(t->dead, r->h.ts);
-		t->alive = CC_MAX(t->alive, r->h.ts);
-		for (uint32_t i = g->ons.cnt; i-- > 0 && g->ons.p[i].to > r->h.ts;) {
-			go_on_close(ts, g->ons.p[i].other, gi, r->h.ts);
-			g->ons.p[i].to = CC_MAX(g->ons.p[i].from, r->h.ts);
+		cc_ns end =
+			r->h.flags & CC_GT_ABOUT && r->born ? CC_MIN(r->born, r->h.ts) : r->h.ts;
+
+		t->dead = CC_MIN(t->dead, end);
+		t->alive = CC_MAX(t->alive, end);
+		for (uint32_t i = g->ons.cnt; i-- > 0 && g->ons.p[i].to > end;) {
+			go_on_close(ts, g->ons.p[i].other, gi, end);
+			g->ons.p[i].to = CC_MAX(g->ons.p[i].from, end);
 		}
 		return 0;
 	}

@@ -161,3 +161,20 @@ int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret)
 	}
 	return err;
 }
+
+int go_sites_handlers(struct go_tab *tab, struct go_target *t)
+{
+	struct go_func fns[GO_BY_NAME_MAX];
+	size_t cnt;
+	int err = go_tab_by_match(tab, go_names_handler, fns, &cnt);
+
+	t->handler_cnt = cnt > GO_BY_NAME_MAX ? GO_HANDLERS_MAX + 1 : 0;
+	for (size_t i = 0; i < cnt && !err && t->handler_cnt <= GO_HANDLERS_MAX; i++) {
+		if (!fns[i].entry)
+			continue;
+		if (t->handler_cnt < GO_HANDLERS_MAX)
+			t->handlers[t->handler_cnt] = fns[i].entry;
+		t->handler_cnt++;
+	}
+	return err;
+}

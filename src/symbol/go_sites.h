@@ -13,6 +13,9 @@ struct go_tab;
  * 0, or what go_tab_by_name() returned. */
 CC_NODISCARD int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret);
 
+/* Fills in t->handlers. Returns 0, or what go_tab_by_match() returned. */
+CC_NODISCARD int go_sites_handlers(struct go_tab *tab, struct go_target *t);
+
 /* The best place in a function of @len bytes at most that begins with @code. */
 void go_site_x86(const uint8_t *code, size_t len, struct go_site *ret);
 void go_site_arm64(const uint8_t *code, size_t len, struct go_site *ret);

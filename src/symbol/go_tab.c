@@ -229,14 +229,13 @@ void go_tab_name(struct go_tab *t, uint32_t name, char *buf, size_t cap)
 	buf[want] = '\0';
 }
 
-/* Where the names are; UINT32_MAX: not there. One pass over all names. */
-static int find_names(struct go_tab *t, const char *const *names, size_t cnt, uint32_t *ret)
+/* Calls @each for all names, one pass: the name and where it is. */
+static int each_name(struct go_tab *t, void (*each)(void *ctx, const char *name, uint32_t at),
+		     void *ctx)
 {
 	uint64_t len = CC_MIN(t->cus - t->names, (uint64_t)UINT32_MAX);
 	char buf[4096];
 
-	for (size_t i = 0; i < cnt; i++)
-		ret[i] = UINT32_MAX;
 	for (uint64_t at = 0; at < len;) {
 		size_t n = CC_MIN(len - at, sizeof(buf)), used = 0;
 
@@ -247,10 +246,7 @@ static int find_names(struct go_tab *t, const char *const *names, size_t cnt, ui
 
 			if (!nul)
 				break;
-			for (size_t i = 0; i < cnt; i++) {
-				if (names[i][0] == buf[used] && !strcmp(names[i], buf + used))
-					ret[i] = (uint32_t)(at + used);
-			}
+			each(ctx, buf + used, (uint32_t)(at + used));
 			used = (size_t)(nul - buf) + 1;
 		}
 		at += used ? used : n; /* a name longer than this is none of ours */
@@ -258,17 +254,13 @@ static int find_names(struct go_tab *t, const char *const *names, size_t cnt, ui
 	return 0;
 }
 
-int go_tab_by_name(struct go_tab *t, const char *const *names, size_t cnt, struct go_func *ret)
+/* ret[i] is the first function whose name is at @want[i]; entry 0: there is none. */
+static int find_funcs(struct go_tab *t, const uint32_t *want, size_t cnt, struct go_func *ret)
 {
-	uint32_t want[GO_BY_NAME_MAX];
 	struct ftab tab[FTAB_CHUNK];
-	int err;
 
-	if (cnt > GO_BY_NAME_MAX)
-		return -EINVAL;
 	memset(ret, 0, cnt * sizeof(*ret));
-	err = find_names(t, names, cnt, want);
-	for (uint32_t i = 0; i < t->cnt && !err; i += FTAB_CHUNK) {
+	for (uint32_t i = 0; i < t->cnt && cnt; i += FTAB_CHUNK) {
 		uint32_t n = CC_MIN(t->cnt - i, FTAB_CHUNK);
 
 		if (!go_tab_bytes(t, t->funcs + (uint64_t)i * sizeof(tab[0]), tab,
@@ -286,5 +278,61 @@ int go_tab_by_name(struct go_tab *t, const char *const *names, size_t cnt, struc
 			}
 		}
 	}
-	return err;
+	return 0;
+}
+
+struct by_name {
+	const char *const *names;
+	size_t cnt;
+	uint32_t at[GO_BY_NAME_MAX]; /* UINT32_MAX: not there */
+};
+
+static void note_name(void *ctx, const char *name, uint32_t at)
+{
+	struct by_name *b = ctx;
+
+	for (size_t i = 0; i < b->cnt; i++) {
+		if (b->names[i][0] == name[0] && !strcmp(b->names[i], name))
+			b->at[i] = at;
+	}
+}
+
+int go_tab_by_name(struct go_tab *t, const char *const *names, size_t cnt, struct go_func *ret)
+{
+	struct by_name b = { .names = names, .cnt = cnt };
+	int err;
+
+	if (cnt > GO_BY_NAME_MAX)
+		return -EINVAL;
+	memset(b.at, 0xff, sizeof(b.at));
+	memset(ret, 0, cnt * sizeof(*ret));
+	err = each_name(t, note_name, &b);
+	return err ? err : find_funcs(t, b.at, cnt, ret);
+}
+
+struct by_match {
+	bool (*match)(const char *name, size_t len);
+	size_t cnt;
+	uint32_t at[GO_BY_NAME_MAX];
+};
+
+static void note_match(void *ctx, const char *name, uint32_t at)
+{
+	struct by_match *b = ctx;
+
+	if (!b->match(name, strlen(name)))
+		return;
+	if (b->cnt < GO_BY_NAME_MAX)
+		b->at[b->cnt] = at;
+	b->cnt++;
+}
+
+int go_tab_by_match(struct go_tab *t, bool (*match)(const char *name, size_t len),
+		    struct go_func *ret, size_t *ret_cnt)
+{
+	struct by_match b = { .match = match };
+	int err = each_name(t, note_match, &b);
+
+	*ret_cnt = b.cnt;
+	return err ? err : find_funcs(t, b.at, CC_MIN(b.cnt, (size_t)GO_BY_NAME_MAX), ret);
 }

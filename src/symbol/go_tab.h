@@ -58,6 +58,11 @@ void go_tab_name(struct go_tab *t, uint32_t name, char *buf, size_t cap);
 CC_NODISCARD int go_tab_by_name(struct go_tab *t, const char *const *names, size_t cnt,
 				struct go_func *ret);
 
+/* Finds functions whose name @match says yes to: up to GO_BY_NAME_MAX into @ret, some with entry 0
+ * (a name that is only one of inlined code). *ret_cnt: how many names there are. */
+CC_NODISCARD int go_tab_by_match(struct go_tab *t, bool (*match)(const char *name, size_t len),
+				 struct go_func *ret, size_t *ret_cnt);
+
 /* Writes what stands at @pc, innermost first: what was inlined, then the function. Returns how
  * many, 0: no Go code. */
 size_t go_tab_places(struct go_tab *t, uint64_t pc, struct go_place *ret, size_t cap);

@@ -167,11 +167,13 @@ check(p["state"] == 1 and p["bad"] == 0 and p["good"] >= 4, f"offsets: {p}")
 keys = {r["key"] for r in R["stack"]}
 # The stack of a sleep is taken by who ends it. The runtime's own scavenger is ended by its monitor,
 # past every probe, and then nobody takes it: a sleep that nobody is seen to end may have none.
-slow = [r for r in R["wait"] if not r["flags"] & (BORN | PREEMPT) and (r["wake"] or r["in"]) - r["out"] > 100000]
+# Of those of less than 20 times --stack-min some may be left out: there is a budget.
+slow = [r for r in R["wait"] if not r["flags"] & (BORN | PREEMPT) and (r["wake"] or r["in"]) - r["out"] > 1000000]
 unseen = [r for r in slow if not r["wake"] and not r["flags"] & OPEN and of("sleep")(r)]
 check(len(unseen) <= 2 and not {r["goid"] for r in unseen} & {g for g, *_ in L["wait sleep"]}, f"sleeps nobody ended: {unseen}")
 slow = [r for r in slow if r not in unseen]
-check(all(r["ustack"] in keys or r["flags"] & OPEN for r in slow), "a slow wait without its stack")
+bare = [r for r in slow if r["ustack"] not in keys and not r["flags"] & OPEN]
+check(not bare, f"slow waits without their stack: {[((r['wake'] or r['in']) - r['out'], r['class'], r['wake'] > 0, r['ustack']) for r in bare]}")
 check(all(s["full"] for s in R["stack"]), f"stacks: {R['stack']}")
 
 for text in bad[:20]:

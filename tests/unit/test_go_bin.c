@@ -147,7 +147,7 @@ Test(go_bin, sites_are_emulated)
 	static const unsigned int must[] = { GO_FN_GOPARK,      GO_FN_READY,    GO_FN_EXECUTE,
 					     GO_FN_CASGSTATUS,  GO_FN_NEWPROC1, GO_FN_CHANSEND,
 					     GO_FN_CHANRECV,    GO_FN_SEND,     GO_FN_RECV,
-					     GO_FN_SEMACQUIRE1, GO_FN_GOEXIT0,  GO_FN_ISSYSTEM };
+					     GO_FN_SEMACQUIRE1, GO_FN_GOEXIT0,  GO_FN_RUNQPUT };
 
 	go_needed();
 	for (int i = 0; i < GO_KINDS; i++) {

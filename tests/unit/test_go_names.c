@@ -129,7 +129,7 @@ Test(go_names, arm64_is_understood)
 /* ... at the branch of the stack check, which the kernel emulates; not within functions. */
 Test(go_names, arm64_is_probed_at_a_branch)
 {
-	static const unsigned int sites[] = { GO_FN_GOPARK, GO_FN_READY, GO_FN_ISSYSTEM,
+	static const unsigned int sites[] = { GO_FN_GOPARK, GO_FN_READY, GO_FN_RUNQPUT,
 					      GO_FN_SEMACQUIRE1, GO_FN_RECV };
 	struct go_bin *b;
 	uint32_t op;
