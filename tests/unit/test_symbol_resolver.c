@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 pthread_mutex_t resolver_test_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -375,3 +377,57 @@ Test(symbol_resolver, memory_is_bounded, .timeout = 60)
 	free(s);
 	resolver_free(r);
 }
+
+/* ---- in a handler -----------------------------------------------------------------------------
+ */
+
+/* One function right behind another, interrupted at its first instruction. */
+void resolver_trap(void);
+#if defined(__x86_64__)
+__asm__(".text\n.type resolver_no_trap, @function\nresolver_no_trap:\n.cfi_startproc\nret\n"
+	".cfi_endproc\n.size resolver_no_trap, .-resolver_no_trap\n"
+	".globl resolver_trap\n.type resolver_trap, @function\nresolver_trap:\n.cfi_startproc\n"
+	"ud2\nret\n.cfi_endproc\n.size resolver_trap, .-resolver_trap\n");
+
+static void wait_in_handler(int sig)
+{
+	(void)sig;
+	for (;;)
+		pause();
+}
+
+Test(symbol_resolver, what_a_handler_interrupted_is_named_by_where_it_stood, .timeout = 60)
+{
+	struct cc_rec_snap *s = calloc(1, SNAP_BUF_BYTES);
+	struct resolver *r = make(false);
+	struct out o = { 0 };
+	unsigned int trap = 0, before = 0, called = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGILL, wait_in_handler);
+		resolver_trap();
+		_exit(1);
+	}
+	cr_assert_eq(wait_sleeping(pid, pid), 0);
+	cr_assert_eq(snap_take(pid, pid, CC_SNAP_MAX, s), 0);
+	s->h.kind = CC_REC_SNAP;
+	feed(r, s, &o);
+	for (size_t i = 0; i < o.cnt; i++) {
+		trap += name_is(o.v[i], "resolver_trap+0x0", program_name());
+		before += name_is(o.v[i], "resolver_no_trap+0x1", program_name());
+		called += name_is(o.v[i], "<signal handler called>", "libc.so.6") ||
+			  name_is(o.v[i], "__restore_rt+0x0", "libc.so.6");
+	}
+	cr_expect_eq(trap, 1);
+	cr_expect_eq(before, 0);
+	cr_expect_eq(called, 1);
+	snap_release(pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	out_clear(&o);
+	resolver_free(r);
+	free(s);
+}
+#endif
