@@ -241,8 +241,10 @@ static struct x86_step of_ff(const struct insn *i)
 		s.kind = X86_MOVE;
 		s.by = -8;
 		break;
+	case 4: /* through a table of the linker: to a function, which this one ends with */
+		s.kind = i->mod == 0 && (i->rm & 7) == 5 ? X86_RETURN : X86_STOP;
+		break;
 	case 3:
-	case 4:
 	case 5:
 	case 7:
 		s.kind = X86_STOP;

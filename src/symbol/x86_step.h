@@ -19,8 +19,8 @@ enum x86_kind {
 	X86_CALL,   /* of a function that returns, as a rule */
 	X86_JUMP,   /* to */
 	X86_BRANCH, /* to, or on */
-	X86_RETURN,
-	X86_STOP, /* goes nowhere, or where is not known */
+	X86_RETURN, /* or on to a function that returns in its place */
+	X86_STOP,   /* goes nowhere, or where is not known */
 };
 
 struct x86_step {

@@ -125,6 +125,7 @@ Test(code_row, steps)
 	STEP("\xff\x15\x00\x00\x00\x00", X86_CALL, 0);
 	STEP("\x41\xff\x54\x24\x08", X86_CALL, 0);
 	STEP("\xff\xe0", X86_STOP, 0);
+	STEP("\xf2\xff\x25\x00\x00\x00\x00", X86_RETURN, 0);
 	STEP("\x0f\x0b", X86_STOP, 0);
 	STEP("\x0f\x84\x10\x00\x00\x00", X86_BRANCH, 0);
 	STEP("\xeb\xfe", X86_JUMP, 0);
