@@ -88,7 +88,7 @@ static struct task *add(struct tasks *ts)
 		return NULL;
 	if (!g->free_tasks.cnt) {
 		t = tasks_add(ts, tid, 0);
-	} else if (map_put(ts->mem, &ts->by_tid, tid, g->free_tasks.p[g->free_tasks.cnt - 1] + 1)) {
+	} else if (tasks_point_tid(ts, tid, g->free_tasks.p[g->free_tasks.cnt - 1])) {
 		t = NULL;
 	} else {
 		t = &ts->v.p[g->free_tasks.p[--g->free_tasks.cnt]];
@@ -212,7 +212,7 @@ static void forget(struct tasks *ts, uint32_t i)
 	    vec_reserve(ts->mem, &ts->go.free_states, ts->go.free_states.cnt + 1))
 		return; /* it stays until there is memory to note that it went */
 	map_del(&ts->go.by_goid, map_mix2(t->tgid, g->goid));
-	map_del(&ts->by_tid, t->tid);
+	tasks_forget_tid(ts, t->tid);
 	vec_done(ts->mem, &g->ons);
 	vec_done(ts->mem, &g->got);
 	*g = (struct go_state){ 0 };

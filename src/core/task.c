@@ -39,13 +39,30 @@ void tasks_done(struct tasks *ts)
 	go_tasks_done(ts);
 }
 
+static uint32_t *near_slot(const struct tasks *ts, uint32_t tid)
+{
+	return (uint32_t *)&ts->near[tid % TASKS_NEAR]; /* no part of what is known: see task.h */
+}
+
+int tasks_point_tid(struct tasks *ts, uint32_t tid, uint32_t i)
+{
+	*near_slot(ts, tid) = 0;
+	return map_put(ts->mem, &ts->by_tid, tid, i + 1);
+}
+
+void tasks_forget_tid(struct tasks *ts, uint32_t tid)
+{
+	*near_slot(ts, tid) = 0;
+	map_del(&ts->by_tid, tid);
+}
+
 struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older)
 {
 	bool again = ts->free.cnt > 0;
 	uint32_t i = again ? ts->free.p[ts->free.cnt - 1] : ts->v.cnt;
 
 	if (i >= TASKS_MAX || vec_reserve(ts->mem, &ts->v, i + 1) ||
-	    map_put(ts->mem, &ts->by_tid, tid, i + 1))
+	    tasks_point_tid(ts, tid, i))
 		return NULL;
 	ts->free.cnt -= again;
 	ts->v.cnt = CC_MAX(ts->v.cnt, i + 1);
@@ -61,8 +78,13 @@ struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older)
 
 struct task *tasks_find(const struct tasks *ts, uint32_t tid, cc_ns at)
 {
-	uint32_t i = map_get(&ts->by_tid, tid);
+	uint32_t *near = near_slot(ts, tid), i = *near;
 
+	if (i && ts->v.p[i - 1].tid == tid)
+		return &ts->v.p[i - 1];
+	i = map_get(&ts->by_tid, tid);
+	if (i && ts->v.p[i - 1].tid == tid && !ts->v.p[i - 1].older)
+		*near = i;
 	while (i) {
 		struct task *t = &ts->v.p[i - 1];
 		/* after an exec the tid it had before still leads here, for all times */
@@ -183,7 +205,7 @@ static int exec_record(struct tasks *ts, const struct cc_rec_task *r)
 		return 0; /* told before, or nothing to move */
 	i = (uint32_t)(mover - ts->v.p);
 	leader_idx = leader ? (uint32_t)(leader - ts->v.p) + 1 : 0;
-	if (map_put(ts->mem, &ts->by_tid, r->tid, i + 1))
+	if (tasks_point_tid(ts, r->tid, i))
 		return -ENOMEM;
 	if (leader)
 		leader->dead = CC_MIN(leader->dead, r->h.ts);

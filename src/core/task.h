@@ -153,11 +153,16 @@ struct gap_span { /* episodes of @tid are missing in it, and with them the wakes
 	uint32_t tid, tgid;
 };
 
+#define TASKS_NEAR 1024u
+
 struct tasks {
 	struct mem *mem;
 	VEC(struct task) v;
 	VEC(uint32_t) free;     /* places in v: tid is 0 there */
 	struct map by_tid;      /* tid -> 1 + index of the task that has it last */
+	/* The same of tids asked for lately, by their last bits: 0, or the only task that ever had
+	 * its tid. */
+	uint32_t near[TASKS_NEAR];
 	VEC(struct side) sides; /* [0] is unused */
 	VEC(uint32_t) free_sides;
 	VEC(struct late_span) late; /* since the owner emptied it */
@@ -191,6 +196,10 @@ struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older);
  * memory. Pointers hold until the next record. */
 struct task *tasks_get(struct tasks *ts, uint32_t tid, cc_ns at);
 struct task *tasks_find(const struct tasks *ts, uint32_t tid, cc_ns at); /* NULL: none */
+
+/* @tid leads to task @i from now on; to none. */
+CC_NODISCARD int tasks_point_tid(struct tasks *ts, uint32_t tid, uint32_t i);
+void tasks_forget_tid(struct tasks *ts, uint32_t tid);
 
 /* It ran at @t, as a socket operation shows. */
 void task_ran_at(struct task *t, cc_ns at);

@@ -19,10 +19,10 @@ static bool unlink_tid(struct tasks *ts, uint32_t tid, uint32_t i)
 
 	if (at == i + 1) {
 		if (!older || ts->v.p[older - 1].tid != tid) {
-			map_del(&ts->by_tid, tid);
+			tasks_forget_tid(ts, tid);
 			return true;
 		}
-		return !map_put(ts->mem, &ts->by_tid, tid, older);
+		return !tasks_point_tid(ts, tid, older - 1);
 	}
 	for (; at; at = ts->v.p[at - 1].older) {
 		if (ts->v.p[at - 1].older != i + 1)

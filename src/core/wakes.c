@@ -179,16 +179,39 @@ bool wakes_is_release(const struct engine *e, const struct episode *ep)
 	return !s || !(s->flags & (CC_EX_TIMEOUT | CC_EX_SIGNAL));
 }
 
-static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep)
+/* A task waits for few locks, again and again: the futex of its last wait. Void when something was
+ * told beside a wait. */
+struct futex_memo {
+	uint32_t key, tgid, res; /* res 0: none */
+};
+
+static uint32_t lock_resource_again(struct engine *e, const struct task *t,
+				    const struct episode *ep, struct futex_memo *memo)
+{
+	uint32_t res;
+
+	if (!ep->side && memo->res && memo->key == ep->key && memo->tgid == t->tgid)
+		return memo->res;
+	res = lock_resource(e, t, ep);
+	*memo = (struct futex_memo){ ep->key, t->tgid, ep->side ? 0 : res };
+	return res;
+}
+
+static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep,
+		      struct futex_memo *memo)
 {
 	uint32_t tid = e->tasks.v.p[ti].tid, res;
 	struct task *waker;
-	int err = learn(e, &e->tasks.v.p[ti], ep);
+	int err = 0;
 
+	if (ep->side) {
+		memo->res = 0;
+		err = learn(e, &e->tasks.v.p[ti], ep);
+	}
 	if (err || !ep_blocked(ep) || !ep_task_wake(ep))
 		return err;
 	if (is_on_lock(e, ep) && wakes_is_release(e, ep)) {
-		res = lock_resource(e, &e->tasks.v.p[ti], ep);
+		res = lock_resource_again(e, &e->tasks.v.p[ti], ep, memo);
 		if (!res)
 			return -ENOMEM;
 		err = resource_wake(&e->res, res,
@@ -219,6 +242,7 @@ int wakes_index(struct engine *e)
 	while (e->tasks.dirty.cnt) {
 		uint32_t ti = e->tasks.dirty.p[e->tasks.dirty.cnt - 1];
 		struct task *t = &e->tasks.v.p[ti];
+		struct futex_memo memo = { 0 };
 
 		for (uint32_t i = t->indexed; i < t->eps.cnt; i++) {
 			struct episode ep = t->eps.p[i];
@@ -228,7 +252,7 @@ int wakes_index(struct engine *e)
 				__builtin_prefetch(&e->tasks.sides.p[t->eps.p[i + PREFETCH].side]);
 			if (ep.kind & EP_INDEXED)
 				continue;
-			err = index_wake(e, ti, &ep);
+			err = index_wake(e, ti, &ep, &memo);
 			if (err)
 				return err;
 			t = &e->tasks.v.p[ti]; /* the array may have moved */

@@ -47,9 +47,33 @@ static uint64_t get_long_varint(struct in *in)
 	return 0;
 }
 
-static inline uint64_t get_varint(struct in *in) /* most are one byte */
+/* From at least eight bytes that are there, as one word: how many there are is hard to foretell. */
+static inline uint64_t get_word_varint(struct in *in)
 {
+	uint64_t w, stop;
+
+	memcpy(&w, in->p, sizeof(w));
+	stop = ~w & 0x8080808080808080ull;
+	if (!stop)
+		return get_long_varint(in);
+	in->p += (unsigned int)__builtin_ctzll(stop) / 8 + 1;
+	w &= (stop ^ (stop - 1)) & 0x7f7f7f7f7f7f7f7full;
+	w = (w & 0x007f007f007f007full) | (w & 0x7f007f007f007f00ull) >> 1;
+	w = (w & 0x00003fff00003fffull) | (w & 0x3fff00003fff0000ull) >> 2;
+	return (w & 0x000000000fffffffull) | (w & 0x0fffffff00000000ull) >> 4;
+}
+
+/* @near: so many bytes are there, whatever comes */
+static inline uint64_t get_varint(struct in *in, bool near) /* most are one byte */
+{
+	if (near)
+		return *in->p < 0x80 ? *in->p++ : get_word_varint(in);
 	return in->p < in->end && *in->p < 0x80 ? *in->p++ : get_long_varint(in);
+}
+
+static inline uint64_t get_time(struct in *in, bool near) /* are not */
+{
+	return near ? get_word_varint(in) : get_varint(in, false);
 }
 
 static void get_bytes(struct in *in, void *dst, size_t n)
@@ -127,30 +151,41 @@ static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8
 	return (size_t)(p - out);
 }
 
+#define VARINT_MAX 10u
+#define EPISODE_MAX (1 + 14 * VARINT_MAX) /* bytes that one may need, and a word more */
+
 /* After an error the chunk is not read on: what is remembered need not be whole. */
-static int get_episode(struct codec *c, struct in *in, const struct cc_rec **ret)
+static inline int read_episode(struct codec *c, struct in *in, bool near,
+			       const struct cc_rec **ret)
 {
-	struct cc_rec_episode *e = expect(c, c->last_tid + (uint32_t)unzigzag(get_varint(in)));
-	uint64_t mask = get_varint(in);
+	struct cc_rec_episode *e =
+		expect(c, c->last_tid + (uint32_t)unzigzag(get_varint(in, near)));
+	uint64_t mask = get_varint(in, near);
 
 #define X(bit, field)           \
 	if (mask & 1u << (bit)) \
-		e->field = (__typeof__(e->field))(e->field + unzigzag(get_varint(in)));
+		e->field = (__typeof__(e->field))(e->field + unzigzag(get_varint(in, near)));
 	if (mask & ~(uint64_t)EPISODE_NO_WAKE) {
 		EPISODE_FIELDS(X)
 	}
 #undef X
 	e->h.size = sizeof(*e);
 	e->h.kind = CC_REC_EPISODE;
-	e->out = e->h.ts + unzigzag(get_varint(in));
-	e->wake = mask & EPISODE_NO_WAKE ? 0 : e->out + unzigzag(get_varint(in));
-	e->h.ts = (e->wake ? e->wake : e->out) + unzigzag(get_varint(in));
+	e->out = e->h.ts + unzigzag(get_time(in, near));
+	e->wake = mask & EPISODE_NO_WAKE ? 0 : e->out + unzigzag(get_time(in, near));
+	e->h.ts = (e->wake ? e->wake : e->out) + unzigzag(get_time(in, near));
 	if (in->bad)
 		return -EBADMSG;
 	c->last_tid = e->tid;
 	c->last_in = e->h.ts;
 	*ret = &e->h;
 	return sizeof(*e);
+}
+
+static int get_episode(struct codec *c, struct in *in, const struct cc_rec **ret)
+{
+	return in->end - in->p >= EPISODE_MAX ? read_episode(c, in, true, ret)
+					      : read_episode(c, in, false, ret);
 }
 
 /* ---- all other kinds ---- */
@@ -204,7 +239,7 @@ static size_t put_other(struct codec *c, const struct cc_rec *rec, uint8_t *out)
 
 static int get_other(struct codec *c, unsigned int kind, struct in *in, void *out, size_t cap)
 {
-	uint64_t size = get_varint(in);
+	uint64_t size = get_varint(in, false);
 	uint8_t control[CODEC_HEAD_BYTES / 8 / 4];
 	uint64_t *prev = c->prev[kind % CODEC_KINDS];
 
@@ -220,7 +255,7 @@ static int get_other(struct codec *c, unsigned int kind, struct in *in, void *ou
 		if (how == WORD_LITERAL)
 			get_bytes(in, &prev[i], 8);
 		else if (how == WORD_DIFF)
-			prev[i] += unzigzag(get_varint(in));
+			prev[i] += unzigzag(get_varint(in, false));
 		else if (how != WORD_SAME)
 			return -EBADMSG;
 		memcpy((uint8_t *)out + 8 * i, &prev[i], 8);
