@@ -56,6 +56,7 @@ void engine_free(struct engine *e)
 	vec_done(&e->mem, &e->asleep);
 	vec_done(&e->mem, &e->sorted);
 	vec_done(&e->mem, &e->due);
+	vec_done(&e->mem, &e->standings);
 	vec_done(&e->mem, &e->rows);
 	vec_done(&e->mem, &e->scratch);
 	vec_done(&e->mem, &e->pack);

@@ -58,6 +58,13 @@ struct due { /* a request to work out, and its segments in e->segs */
 	uint32_t first, cnt;
 };
 
+struct standing { /* of the due at the same place: what select.c chooses by */
+	struct lat_row row;
+	uint64_t hash;   /* of its id */
+	uint32_t weight; /* as its request has it */
+	bool over, settled, explains, untimed;
+};
+
 struct link_habit { /* of a process */
 	uint32_t tgid;
 	uint32_t calls, elsewhere;   /* by votes; made or passed on in other turns: link_turn.c */
@@ -97,6 +104,7 @@ struct engine {
 	cc_ns boot_at;                /* at the last TICK: its ts, CLOCK_BOOTTIME - ts */
 	int64_t boot_off;
 	VEC(struct due) due;                   /* at this TICK */
+	VEC(struct standing) standings;        /* of these */
 	VEC(struct lat_row) rows;              /* scratch of select.c */
 	VEC(const struct cc_request *) sorted; /* shown and going on: by end, then id */
 	struct piece_vec scratch;              /* of one path at a time */
@@ -417,9 +425,11 @@ CC_NODISCARD int mix_add_cells(struct engine *e, cc_ns to);
 
 /* Works out what is complete before @to; requests going on end at @now (0: leave them). */
 CC_NODISCARD int work_paths(struct engine *e, cc_ns to, cc_ns now);
+/* Notes what request @r that is due is chosen by. Once for each, in their order. */
+CC_NODISCARD int select_note(struct engine *e, const struct req *r, cc_ns to);
 /* Gives a weight to those of e->due whose paths are to be worked out; keeps the latencies of all.
  */
-CC_NODISCARD int select_shown(struct engine *e, cc_ns to);
+CC_NODISCARD int select_shown(struct engine *e);
 /* Takes off the lists what needs no more work. */
 void work_tidy(struct engine *e, cc_ns to, cc_ns now);
 /* Keeps to the budget and the window. */

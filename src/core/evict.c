@@ -12,20 +12,9 @@
 
 static cc_ns ago(cc_ns now, cc_ns span) { return now > span ? now - span : 0; }
 
-static bool is_due(void *ctx, const struct req *r)
-{
-	(void)ctx;
-	return r->told && !r->computed;
-}
-
 static bool is_open(void *ctx, const struct req *r)
 {
 	return r->open && r->seen >= *(const cc_ns *)ctx;
-}
-
-static bool is_fresh(void *ctx, const struct req *r)
-{
-	return !r->computed || r->pub.end >= *(const cc_ns *)ctx;
 }
 
 static bool is_kept(const struct req *r) { return !r->finished || r->pub.weight; }
@@ -46,9 +35,8 @@ void work_tidy(struct engine *e, cc_ns to, cc_ns now)
 	cc_ns stale = e->tick_ns && now ? ago(now, STALE_TICKS * e->tick_ns) : 0;
 	cc_ns fresh = e->tick_ns ? ago(to, FRESH_TICKS * e->tick_ns) : 0;
 
-	requests_unlist(rs, LIST_DUE, is_due, NULL);
 	requests_unlist(rs, LIST_OPEN, is_open, &stale);
-	requests_unlist(rs, LIST_FRESH, is_fresh, &fresh);
+	requests_unlist_fresh(rs, fresh, false);
 	requests_unlist(rs, LIST_SILENT, is_silent, &fresh);
 	requests_unlist(rs, LIST_LEANING, is_leaning, &fresh);
 }
@@ -131,7 +119,8 @@ static void drop_requests(struct engine *e, cc_ns before)
 	requests_evict_latencies(rs, before);
 	requests_unlist(rs, LIST_DUE, ends_later, &before); /* of a stream without TICKs */
 	e->stats.evicted += due - rs->list[LIST_DUE].cnt;
-	for (int l = LIST_FRESH; l <= LIST_LEANING; l++)
+	requests_unlist_fresh(rs, before, true);
+	for (int l = LIST_SILENT; l <= LIST_LEANING; l++)
 		requests_unlist(rs, (enum req_list)l, ends_later, &before);
 }
 

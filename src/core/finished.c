@@ -13,8 +13,11 @@ int requests_list(struct requests *rs, enum req_list which, struct req *r)
 
 	if (r->lists >> which & 1)
 		return 0;
-	if (vec_reserve(rs->mem, v, v->cnt + 1))
+	if (vec_reserve(rs->mem, v, v->cnt + 1) ||
+	    (which == LIST_FRESH && vec_reserve(rs->mem, &rs->fresh_ends, v->cnt + 1)))
 		return -ENOMEM;
+	if (which == LIST_FRESH)
+		rs->fresh_ends.p[v->cnt] = r->pub.end;
 	r->lists |= (uint8_t)(1u << which);
 	v->p[v->cnt++] = r;
 	return 0;
@@ -41,6 +44,29 @@ void requests_unlist(struct requests *rs, enum req_list which, req_stay_fn *stay
 			continue;
 		}
 		r->lists &= (uint8_t) ~(1u << which);
+		drop_if_unneeded(rs, r);
+	}
+	v->cnt = kept;
+}
+
+/* It has all of the last refreshes: only what may go is looked at itself. */
+void requests_unlist_fresh(struct requests *rs, cc_ns before, bool open)
+{
+	struct req_vec *v = &rs->list[LIST_FRESH];
+	cc_ns *ends = rs->fresh_ends.p;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < v->cnt; i++) {
+		struct req *r = v->p[i];
+
+		if (i + REQ_PREFETCH < v->cnt && ends[i + REQ_PREFETCH] < before)
+			req_prefetch(v->p[i + REQ_PREFETCH]);
+		if (ends[i] >= before || r->pub.end >= before || (!open && !r->computed)) {
+			v->p[kept] = r;
+			ends[kept++] = ends[i];
+			continue;
+		}
+		r->lists &= (uint8_t) ~(1u << LIST_FRESH);
 		drop_if_unneeded(rs, r);
 	}
 	v->cnt = kept;

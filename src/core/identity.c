@@ -402,6 +402,7 @@ int identity_find(struct engine *e, struct req *r)
 		return go_request_seg(e, r) ?: identity_keep(e, r, first_seg);
 	if (t && go_request_is_mux(e, t)) { /* many streams: each is told for itself */
 		r->pub.rec.what |= CC_RQ_BUSY;
+		e->reqs.busy_told = true;
 		err = push_seg(&f,
 			       (struct ident_seg){ .lo = r->pub.start,
 						   .hi = f.t,

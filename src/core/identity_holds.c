@@ -14,7 +14,7 @@ static int hold_add(struct engine *e, struct req *r, uint32_t ti, cc_ns from, cc
 	if (from >= to)
 		return 0;
 	if (vec_reserve(&e->mem, &t->holds, t->holds.cnt + 1) ||
-	    vec_reserve(&e->mem, &r->holds, r->holds.cnt + 1))
+	    vec_reserve_short(&e->mem, &e->reqs.held_slab, &r->holds, r->holds.cnt + 1))
 		return -ENOMEM;
 	for (i = t->holds.cnt; i > 0 && t->holds.p[i - 1].from > from; i--)
 		t->holds.p[i] = t->holds.p[i - 1];

@@ -5,14 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAP 4
-
 int mem_grow(struct mem *m, void *slot, uint32_t *cap, size_t need, size_t size)
 {
 	size_t want = *cap + *cap / 2;
 	void *p, *more;
 
-	want = CC_MAX(want, CC_MAX(need, FIRST_CAP));
+	want = CC_MAX(want, CC_MAX(need, VEC_FIRST));
 	if (want > UINT32_MAX || want > SIZE_MAX / size)
 		return -ENOMEM;
 	memcpy(&p, slot, sizeof(p));
@@ -30,7 +28,7 @@ void mem_shrink(struct mem *m, void *slot, uint32_t *cap, size_t keep, size_t si
 {
 	void *p;
 
-	if (*cap <= FIRST_CAP || keep * 2 > *cap)
+	if (*cap <= VEC_FIRST || keep * 2 > *cap)
 		return;
 	memcpy(&p, slot, sizeof(p));
 	if (keep == 0) {
@@ -74,6 +72,7 @@ void mem_free(struct mem *m, void *p, size_t size)
 }
 
 #define SLAB_OBJECTS 64
+#define LINE 64 /* bytes */
 
 static int slab_grow(struct mem *m, struct slab *s)
 {
@@ -101,6 +100,8 @@ void *slab_alloc(struct mem *m, struct slab *s)
 		return NULL;
 	p = s->free;
 	memcpy(&s->free, p, sizeof(s->free));
+	for (size_t off = 0; off < s->size; off += LINE) /* the next one is far away, as a rule */
+		__builtin_prefetch((const char *)s->free + off, 1);
 	m->used += s->size;
 	return p;
 }
@@ -120,93 +121,29 @@ void slab_done(struct mem *m, struct slab *s)
 	*s = (struct slab){ .size = s->size };
 }
 
-typedef int compare_fn(const void *, const void *);
-
-struct runs { /* elements to be sorted that are in order in parts */
-	size_t cnt, size;
-	compare_fn *cmp;
-};
-
-/* Where the run that begins at @from ends. */
-static size_t run_end(const struct runs *r, const char *base, size_t from)
+int mem_grow_short(struct mem *m, struct slab *s, void *slot, uint32_t *cap, size_t need,
+		   size_t size)
 {
-	size_t i = from + 1;
+	void *first = NULL, *p = NULL;
+	uint32_t more = 0;
 
-	while (i < r->cnt && r->cmp(base + (i - 1) * r->size, base + i * r->size) <= 0)
-		i++;
-	return CC_MIN(i, r->cnt);
-}
-
-/* [a, b) and [b, end) to @to; of equal ones those of the first run come first. */
-static void merge_two(const struct runs *r, char *to, const char *a, const char *b, const char *end)
-{
-	const char *mid = b;
-
-	while (a < mid && b < end) {
-		const char **least = r->cmp(a, b) > 0 ? &b : &a;
-
-		memcpy(to, *least, r->size);
-		*least += r->size;
-		to += r->size;
+	if (*cap > VEC_FIRST)
+		return mem_grow(m, slot, cap, need, size);
+	if (*cap)
+		memcpy(&first, slot, sizeof(first));
+	if (!first && need <= VEC_FIRST) {
+		p = slab_alloc(m, s);
+		if (!p)
+			return -ENOMEM;
+		more = VEC_FIRST;
+	} else if (mem_grow(m, &p, &more, CC_MAX(need, VEC_FIRST + 2), size)) {
+		return -ENOMEM;
 	}
-	memcpy(to, a, (size_t)(mid - a));
-	memcpy(to + (mid - a), b, (size_t)(end - b));
-}
-
-/* Each two runs of @from become one in @to. Returns how many there are then. */
-static size_t merge_pass(const struct runs *r, const char *from, char *to)
-{
-	size_t runs = 0;
-
-	for (size_t i = 0, end; i < r->cnt; i = end, runs++) {
-		size_t mid = run_end(r, from, i);
-
-		end = mid < r->cnt ? run_end(r, from, mid) : mid;
-		merge_two(r, to + i * r->size, from + i * r->size, from + mid * r->size,
-			  from + end * r->size);
+	if (first) {
+		memcpy(p, first, *cap * size);
+		slab_free(m, s, first);
 	}
-	return runs;
-}
-
-#define RUN_LEAST 8 /* elements, on average: below it runs are chance */
-
-/* As qsort(), which keeps equal ones in order here; the fewer runs there are, the faster. */
-static void sort_runs(char *base, size_t cnt, size_t size, compare_fn *cmp)
-{
-	const struct runs r = { cnt, size, cmp };
-	size_t runs = 0;
-	char *tmp, *from = base, *to;
-
-	for (size_t i = 0; i < cnt; i = run_end(&r, base, i))
-		runs++;
-	if (runs <= 1)
-		return;
-	tmp = runs <= cnt / RUN_LEAST ? malloc(cnt * size) : NULL;
-	if (!tmp) {
-		qsort(base, cnt, size, cmp);
-		return;
-	}
-	for (to = tmp; merge_pass(&r, from, to) > 1;) {
-		char *swap = from;
-
-		from = to;
-		to = swap;
-	}
-	if (to != base)
-		memcpy(base, to, cnt * size);
-	free(tmp);
-}
-
-void sort_tail(void *p, size_t old, size_t cnt, size_t size, int (*cmp)(const void *, const void *))
-{
-	char *base = p, *new = base + old *size;
-	size_t from = old;
-
-	if (old == cnt)
-		return;
-	sort_runs(new, cnt - old, size, cmp);
-	while (from > 0 && cmp(base + (from - 1) * size, new) > 0)
-		from--;
-	if (from < old)
-		sort_runs(base + from * size, cnt - from, size, cmp);
+	memcpy(slot, &p, sizeof(p));
+	*cap = more;
+	return 0;
 }

@@ -40,6 +40,24 @@ void *slab_alloc(struct mem *m, struct slab *s); /* not zeroed; NULL: no memory 
 void slab_free(struct mem *m, struct slab *s, void *p);
 void slab_done(struct mem *m, struct slab *s);
 
+/* An array that comes and goes all the time and is short, as a rule: its first elements are one
+ * object of a slab of VEC_FIRST * sizeof(T). */
+#define VEC_FIRST 4u
+CC_NODISCARD int mem_grow_short(struct mem *m, struct slab *s, void *slot, uint32_t *cap,
+				size_t need, size_t size);
+#define vec_reserve_short(m, s, v, n) \
+	((n) <= (v)->cap ? 0 : mem_grow_short((m), (s), &(v)->p, &(v)->cap, (n), sizeof(*(v)->p)))
+#define vec_done_short(m, s, v)                      \
+	do {                                         \
+		if ((v)->cap == VEC_FIRST) {         \
+			slab_free((m), (s), (v)->p); \
+			(v)->p = NULL;               \
+			(v)->cnt = (v)->cap = 0;     \
+		} else if ((v)->p) {                 \
+			vec_done((m), (v));          \
+		}                                    \
+	} while (0)
+
 #define vec_reserve(m, v, n) \
 	((n) <= (v)->cap ? 0 : mem_grow((m), &(v)->p, &(v)->cap, (n), sizeof(*(v)->p)))
 #define vec_shrink(m, v) mem_shrink((m), &(v)->p, &(v)->cap, (v)->cnt, sizeof(*(v)->p))
@@ -51,11 +69,6 @@ void slab_done(struct mem *m, struct slab *s);
 	} while (0)
 
 /* Takes the first @n elements away. */
-/* Sorts @cnt elements at @p of which the first @old are sorted already: what is new, then only as
- * much of the old as it belongs among. */
-void sort_tail(void *p, size_t old, size_t cnt, size_t size,
-	       int (*cmp)(const void *, const void *));
-
 #define vec_drop_front(v, n)                                               \
 	do {                                                               \
 		(v)->cnt -= (n);                                           \

@@ -96,7 +96,7 @@ void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, c
 	mix_directly(e, t, CC_MIN(hi, t->cells.p[i - 1].to), hi, mix);
 }
 
-#define SIDES_AHEAD 6 /* episodes: what is told beside them is far away in memory */
+#define SIDES_AHEAD 16 /* episodes: what is told beside them is far away in memory */
 
 /* As mix_directly() over the @n episodes from @first on, and the time since @at before each: one
  * after the other, not each looked up. */
@@ -109,12 +109,8 @@ static void mix_of_episodes(const struct engine *e, const struct task *t, cc_ns 
 		struct tl_piece blocked = { .kind = TL_BLOCKED, .ep = ep };
 		cc_ns end = ep_kind(ep) == EP_RUNNABLE ? ep->out : ep_blocked_end(ep);
 
-		if (i + SIDES_AHEAD < first + n) {
-			const struct side *far = &e->tasks.sides.p[ep[SIDES_AHEAD].side];
-
-			__builtin_prefetch(&far->lost);
-			__builtin_prefetch(&far->told);
-		}
+		if (i + SIDES_AHEAD < first + n && ep[SIDES_AHEAD].side)
+			side_prefetch(&e->tasks.sides.p[ep[SIDES_AHEAD].side]);
 		if (follows && !ep_lost(&e->tasks, ep))
 			mix[0] += ep->out - at;
 		else

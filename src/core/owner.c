@@ -227,11 +227,9 @@ struct cc_reqid owner_serving(struct engine *e, const struct task *t, cc_ns at, 
 	uint32_t over = 0;
 	cc_ns start = lo;
 
-	for (uint32_t i = t->holds.cnt; i-- > 0;) {
+	for (uint32_t i = vec_lower_bound(&t->holds, from, at); i-- > 0;) {
 		const struct hold *h = &t->holds.p[i];
 
-		if (h->from >= at)
-			continue;
 		if (h->to < at) {
 			start = CC_MAX(start, h->to);
 			if (h->to < lo && ++over > HOLDS_OVERLAP)

@@ -8,27 +8,35 @@
 
 void requests_init(struct requests *rs, struct mem *mem, struct tasks *tasks)
 {
-	*rs = (struct requests){ .mem = mem, .tasks = tasks, .slab.size = sizeof(struct req) };
+	*rs = (struct requests){
+		.mem = mem,
+		.tasks = tasks,
+		.slab.size = sizeof(struct req),
+		.op_slab.size = VEC_FIRST * sizeof(struct req_op),
+		.held_slab.size = VEC_FIRST * sizeof(struct held),
+	};
 }
 
-static void req_done(struct mem *mem, struct req *r)
+static void req_done(struct requests *rs, struct req *r)
 {
-	path_drop(mem, &r->pub);
-	vec_done(mem, &r->ops);
-	vec_done(mem, &r->ups);
-	vec_done(mem, &r->holds);
+	path_drop(rs->mem, &r->pub);
+	vec_done_short(rs->mem, &rs->op_slab, &r->ops);
+	vec_done(rs->mem, &r->ups);
+	vec_done_short(rs->mem, &rs->held_slab, &r->holds);
 }
 
 void requests_done(struct requests *rs)
 {
 	for (uint32_t i = 0; i < rs->v.cnt; i++)
 		if (rs->v.p[i])
-			req_done(rs->mem, rs->v.p[i]);
+			req_done(rs, rs->v.p[i]);
 	for (uint32_t i = 0; i < rs->socks.cnt; i++)
 		vec_done(rs->mem, &rs->socks.p[i].io);
 	for (int i = 0; i < LIST_CNT; i++)
 		vec_done(rs->mem, &rs->list[i]);
 	slab_done(rs->mem, &rs->slab);
+	slab_done(rs->mem, &rs->op_slab);
+	slab_done(rs->mem, &rs->held_slab);
 	latencies_done(rs->mem, &rs->lat);
 	vec_done(rs->mem, &rs->shown);
 	vec_done(rs->mem, &rs->untimed);
@@ -37,6 +45,7 @@ void requests_done(struct requests *rs)
 	vec_done(rs->mem, &rs->socks);
 	vec_done(rs->mem, &rs->free_socks);
 	vec_done(rs->mem, &rs->news);
+	vec_done(rs->mem, &rs->fresh_ends);
 	map_done(rs->mem, &rs->by_id);
 	map_done(rs->mem, &rs->by_cookie);
 	map_done(rs->mem, &rs->by_ports);
@@ -102,7 +111,7 @@ void requests_drop(struct requests *rs, struct req *r)
 	rs->v.p[r->slot] = NULL;
 	if (!vec_reserve(rs->mem, &rs->free, rs->free.cnt + 1))
 		rs->free.p[rs->free.cnt++] = r->slot;
-	req_done(rs->mem, r);
+	req_done(rs, r);
 	slab_free(rs->mem, &rs->slab, r);
 }
 
@@ -154,7 +163,7 @@ static int add_op(struct requests *rs, struct req *r, struct req_op op)
 {
 	uint32_t i;
 
-	if (vec_reserve(rs->mem, &r->ops, r->ops.cnt + 1))
+	if (vec_reserve_short(rs->mem, &rs->op_slab, &r->ops, r->ops.cnt + 1))
 		return -ENOMEM;
 	i = vec_place(&r->ops, t, op.t);
 	memmove(&r->ops.p[i + 1], &r->ops.p[i], (r->ops.cnt - i) * sizeof(op));
@@ -288,6 +297,8 @@ int requests_req(struct requests *rs, const struct cc_rec_req *q)
 	r->open = open;
 	r->computed = false;
 	r->pub.rec = *q;
+	rs->calls_told |= q->up_votes != 0;
+	rs->busy_told |= (q->what & CC_RQ_BUSY) != 0;
 	if (request_is_farewell(q))
 		r->pub.rec.what |= CC_RQ_FAREWELL;
 	r->pub.state = open                      ? CC_RQS_IN_FLIGHT

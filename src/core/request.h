@@ -110,6 +110,7 @@ struct requests {
 	VEC(struct req *) v; /* NULL: free */
 	VEC(uint32_t) free;
 	struct slab slab;
+	struct slab op_slab, held_slab; /* of their first ops and holds */
 	struct map by_id;
 	VEC(struct sock) socks; /* cookie 0: free */
 	VEC(uint32_t) free_socks;
@@ -120,7 +121,10 @@ struct requests {
 	VEC(const struct cc_request *) shown; /* finished, with a weight: by end, then id */
 	struct latencies lat;                 /* of the finished, but for ... */
 	VEC(struct req_untimed) untimed;      /* ... CC_RQ_UNTIMED ones, by time */
-	uint32_t sweep;                       /* slot to look at next for what was never told */
+	VEC(cc_ns) fresh_ends; /* of what LIST_FRESH has: when each ended, as it was listed */
+	bool calls_told;       /* something was told of upstream calls, */
+	bool busy_told;        /* or that a connection carries several requests at once */
+	uint32_t sweep;        /* slot to look at next for what was never told */
 	struct receiver receivers[RECEIVERS_MAX];
 	uint32_t receiver_cnt;
 	cc_ns worked_to;  /* paths of what ended before it are worked out */
@@ -168,6 +172,8 @@ CC_NODISCARD int requests_list(struct requests *rs, enum req_list which, struct 
 /* Takes those off it for which @stay says no; frees what nothing needs any more. */
 typedef bool req_stay_fn(void *ctx, const struct req *r);
 void requests_unlist(struct requests *rs, enum req_list which, req_stay_fn *stay, void *ctx);
+/* The same for LIST_FRESH: what ended before @before; @open: what is to be worked out, too. */
+void requests_unlist_fresh(struct requests *rs, cc_ns before, bool open);
 
 /* @r is over and worked out: from now on it counts, and is shown when it has a weight. Its latency
  * is for the caller to keep. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sort_tail.h"
+
 void resources_init(struct resources *rs, struct mem *mem)
 {
 	*rs = (struct resources){ .mem = mem };

@@ -20,25 +20,39 @@ static uint32_t paths_max(const struct engine *e)
 	return CC_MAX((uint32_t)max, PATHS_LEAST);
 }
 
-static bool is_over(const struct req *r, cc_ns to) { return r->told && r->pub.end < to; }
-
-static struct lat_row row_of(const struct req *r)
+int select_note(struct engine *e, const struct req *r, cc_ns to)
 {
-	return (struct lat_row){ r->pub.end - r->pub.start, r->pub.end };
+	if (vec_reserve(&e->mem, &e->standings, e->standings.cnt + 1))
+		return -ENOMEM;
+	e->standings.p[e->standings.cnt++] = (struct standing){
+		.row = { r->pub.end - r->pub.start, r->pub.end },
+		.hash = reqid_hash(r->pub.id),
+		.weight = r->pub.weight,
+		.over = r->told && r->pub.end < to,
+		.settled = r->settled,
+		.explains = r->explains,
+		.untimed = (r->pub.rec.what & CC_RQ_UNTIMED) != 0,
+	};
+	return 0;
+}
+
+static void set_weight(struct engine *e, uint32_t i, uint32_t weight)
+{
+	if (e->standings.p[i].weight != weight)
+		e->due.p[i].r->pub.weight = e->standings.p[i].weight = weight;
 }
 
 /* Latencies of those due for which @over says so, into @l. Untimed ones are in none. */
-static int add_latencies(struct engine *e, cc_ns to, bool over, struct latencies *l)
+static int add_latencies(struct engine *e, bool over, struct latencies *l)
 {
 	e->rows.cnt = 0;
+	if (vec_reserve(&e->mem, &e->rows, e->due.cnt))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
-		const struct req *r = e->due.p[i].r;
+		const struct standing *s = &e->standings.p[i];
 
-		if (is_over(r, to) != over || r->explains || r->pub.rec.what & CC_RQ_UNTIMED)
-			continue;
-		if (vec_reserve(&e->mem, &e->rows, e->rows.cnt + 1))
-			return -ENOMEM;
-		e->rows.p[e->rows.cnt++] = row_of(r);
+		if (s->over == over && !s->explains && !s->untimed)
+			e->rows.p[e->rows.cnt++] = s->row;
 	}
 	return latencies_add(&e->mem, l, e->rows.p, e->rows.cnt);
 }
@@ -57,17 +71,17 @@ static int longest(struct engine *e, const struct latencies *l, uint32_t nth, cc
 
 /* Those due for which @over says so and that took @least or more, as many as there are rows at
  * most. Returns how many others there are. */
-static uint32_t show_from(struct engine *e, cc_ns to, bool over, cc_ns least)
+static uint32_t show_from(struct engine *e, bool over, cc_ns least)
 {
 	uint32_t left = ROWS, rest = 0;
 
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
-		struct req *r = e->due.p[i].r;
+		const struct standing *s = &e->standings.p[i];
 
-		if (is_over(r, to) != over || r->explains || r->pub.weight)
+		if (s->over != over || s->explains || s->weight)
 			continue;
-		if (left && row_of(r).latency >= least) {
-			r->pub.weight = 1;
+		if (left && s->row.latency >= least) {
+			set_weight(e, i, 1);
 			left--;
 		} else {
 			rest++;
@@ -77,22 +91,21 @@ static uint32_t show_from(struct engine *e, cc_ns to, bool over, cc_ns least)
 }
 
 /* One in so many of the others. */
-static void show_sample(struct engine *e, cc_ns to, uint32_t rest, uint32_t max)
+static void show_sample(struct engine *e, uint32_t rest, uint32_t max)
 {
 	uint32_t weight = (rest + max - 1) / max;
 
 	for (uint32_t i = 0; i < e->due.cnt; i++) {
-		struct req *r = e->due.p[i].r;
+		const struct standing *s = &e->standings.p[i];
 
-		if (is_over(r, to) && !r->explains && !r->pub.weight &&
-		    reqid_hash(r->pub.id) % weight == 0)
-			r->pub.weight = weight;
+		if (s->over && !s->explains && !s->weight && s->hash % weight == 0)
+			set_weight(e, i, weight);
 	}
 }
 
 /* Of what is over: the @max / 2 that took longest, and what is among the rows of all that are kept.
  * The last @now_cnt runs of latencies are those of now. */
-static int show_over(struct engine *e, cc_ns to, uint32_t max, uint32_t now_cnt)
+static int show_over(struct engine *e, uint32_t max, uint32_t now_cnt)
 {
 	const struct latencies *all = &e->reqs.lat;
 	struct latencies now = *all;
@@ -106,40 +119,40 @@ static int show_over(struct engine *e, cc_ns to, uint32_t max, uint32_t now_cnt)
 	      longest(e, all, ROWS, &row);
 	if (err)
 		return err;
-	rest = show_from(e, to, true, CC_MIN(least, CC_MAX(row, now_row)));
+	rest = show_from(e, true, CC_MIN(least, CC_MAX(row, now_row)));
 	if (rest)
-		show_sample(e, to, rest, max / 2);
+		show_sample(e, rest, max / 2);
 	return 0;
 }
 
-static int show_open(struct engine *e, cc_ns to, uint32_t max)
+static int show_open(struct engine *e, uint32_t max)
 {
 	struct latencies open = { 0 };
 	cc_ns least;
-	int err = add_latencies(e, to, false, &open) ?: longest(e, &open, max, &least);
+	int err = add_latencies(e, false, &open) ?: longest(e, &open, max, &least);
 
 	latencies_done(&e->mem, &open);
 	if (!err)
-		show_from(e, to, false, least);
+		show_from(e, false, least);
 	return err;
 }
 
-int select_shown(struct engine *e, cc_ns to)
+int select_shown(struct engine *e)
 {
 	uint32_t max = paths_max(e), runs = e->reqs.lat.runs.cnt;
-	int err = add_latencies(e, to, true, &e->reqs.lat);
+	int err = add_latencies(e, true, &e->reqs.lat);
 
 	for (uint32_t i = 0; i < e->due.cnt; i++) { /* what goes on is chosen anew each time */
-		struct req *r = e->due.p[i].r;
+		const struct standing *s = &e->standings.p[i];
 
-		if (r->explains)
+		if (s->explains)
 			continue;
 		if (e->due.cnt <= max)
-			r->pub.weight = CC_MAX(r->pub.weight, 1);
-		else if (!r->settled)
-			r->pub.weight = 0;
+			set_weight(e, i, CC_MAX(s->weight, 1));
+		else if (!s->settled)
+			set_weight(e, i, 0);
 	}
 	if (err || e->due.cnt <= max)
 		return err;
-	return show_over(e, to, max, e->reqs.lat.runs.cnt - runs) ?: show_open(e, to, max);
+	return show_over(e, max, e->reqs.lat.runs.cnt - runs) ?: show_open(e, max);
 }

@@ -164,7 +164,7 @@ static int upstream_op(struct requests *rs, struct sock *s, const struct cc_rec_
 		.agreed = (q->h.flags & CC_SO_VOTE2) != 0,
 	};
 
-	s->upstream = true;
+	s->upstream = rs->calls_told = true;
 	touch->cookie = link.id;
 	touch->ordinal = link.ordinal;
 	if (map_put(rs->mem, &rs->upstreams, q->cookie, 1))

@@ -61,8 +61,7 @@ struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older)
 	bool again = ts->free.cnt > 0;
 	uint32_t i = again ? ts->free.p[ts->free.cnt - 1] : ts->v.cnt;
 
-	if (i >= TASKS_MAX || vec_reserve(ts->mem, &ts->v, i + 1) ||
-	    tasks_point_tid(ts, tid, i))
+	if (i >= TASKS_MAX || vec_reserve(ts->mem, &ts->v, i + 1) || tasks_point_tid(ts, tid, i))
 		return NULL;
 	ts->free.cnt -= again;
 	ts->v.cnt = CC_MAX(ts->v.cnt, i + 1);

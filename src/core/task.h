@@ -4,6 +4,8 @@
 #ifndef CC_TASK_H
 #define CC_TASK_H
 
+#include <stddef.h>
+
 #include "event.h"
 #include "go_task.h"
 #include "map.h"
@@ -38,21 +40,32 @@ _Static_assert(sizeof(struct episode) == 48, "millions of them are kept");
 
 /* What EXTRA and OPEN_TASK tell about a slow episode, and losses before it. */
 struct side {
-	uint64_t ustack, kstack, waker_ustack, waker_kstack;
-	uint64_t uaddr, fd_id;
+	/* what classify() reads of millions of them, in one cache line or two */
+	uint64_t kstack, uaddr, fd_id;
 	uint64_t op, val; /* args[1] and args[2]; of a futex: operation and expected value */
 	uint64_t lost;    /* CC_LOST() before the episode */
+	int32_t fd;
+	uint8_t fd_kind; /* CC_FD_* */
+	uint8_t flags;   /* CC_EX_* */
+	uint8_t site;    /* enum futex_site, where the call's words do not tell it */
+	bool told;       /* false: only lost is known */
+	bool futex;      /* op and val are of a futex call */
+
+	uint32_t fd_dev;
+	uint64_t ustack, waker_ustack, waker_kstack;
 	cc_ns throttled_ns, ran_ns, occupant_ns;
 	uint32_t owner, owner_tgid, occupant_tid, occupant_tgid;
-	int32_t fd;
-	uint32_t fd_dev, sock_ports;
+	uint32_t sock_ports;
 	uint32_t srtt_us, retrans; /* TCP: round trip; packets sent again during the wait */
-	uint8_t fd_kind;           /* CC_FD_* */
-	uint8_t flags;             /* CC_EX_* */
-	bool told;                 /* false: only lost is known */
-	bool futex;                /* op and val are of a futex call */
-	uint8_t site;              /* enum futex_site, where the call's words do not tell it */
 };
+#define SIDE_HOT 64 /* bytes */
+_Static_assert(offsetof(struct side, fd_dev) <= SIDE_HOT, "see side_prefetch()");
+
+static inline void side_prefetch(const struct side *s)
+{
+	__builtin_prefetch(s);
+	__builtin_prefetch((const char *)s + SIDE_HOT - 1);
+}
 
 /* A task's state as an iterator saw it. Holds until an episode tells more. */
 struct open_state {
@@ -158,8 +171,8 @@ struct gap_span { /* episodes of @tid are missing in it, and with them the wakes
 struct tasks {
 	struct mem *mem;
 	VEC(struct task) v;
-	VEC(uint32_t) free;     /* places in v: tid is 0 there */
-	struct map by_tid;      /* tid -> 1 + index of the task that has it last */
+	VEC(uint32_t) free; /* places in v: tid is 0 there */
+	struct map by_tid;  /* tid -> 1 + index of the task that has it last */
 	/* The same of tids asked for lately, by their last bits: 0, or the only task that ever had
 	 * its tid. */
 	uint32_t near[TASKS_NEAR];

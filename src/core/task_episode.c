@@ -219,6 +219,7 @@ static int64_t append_or_place(struct tasks *ts, struct task *t, const struct ep
 	     note_gap(ts, t, last ? last->in : 0, ep->out)))
 		return -ENOMEM;
 	t->eps.p[t->eps.cnt++] = *ep;
+	__builtin_prefetch(&t->eps.p[t->eps.cnt + 1], 1); /* where the next one goes */
 	return at;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine_priv.h"
+#include "sort_tail.h"
 
 /* What the processes that have futex @r have in common: the place in the file that its memory is
  * of, or, where that was not told, its address. 0: none (or no memory, when it is to be made). */
@@ -235,7 +236,7 @@ static int index_wake(struct engine *e, uint32_t ti, const struct episode *ep,
 	return 0;
 }
 
-#define PREFETCH 4 /* episodes ahead: what is told beside them is far away in memory */
+#define PREFETCH 16 /* episodes ahead: what is told beside them is far away in memory */
 
 int wakes_index(struct engine *e)
 {
@@ -248,8 +249,8 @@ int wakes_index(struct engine *e)
 			struct episode ep = t->eps.p[i];
 			int err;
 
-			if (i + PREFETCH < t->eps.cnt)
-				__builtin_prefetch(&e->tasks.sides.p[t->eps.p[i + PREFETCH].side]);
+			if (i + PREFETCH < t->eps.cnt && t->eps.p[i + PREFETCH].side)
+				side_prefetch(&e->tasks.sides.p[t->eps.p[i + PREFETCH].side]);
 			if (ep.kind & EP_INDEXED)
 				continue;
 			err = index_wake(e, ti, &ep, &memo);

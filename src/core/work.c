@@ -197,7 +197,7 @@ static int gather_due(struct engine *e, cc_ns now)
 	const struct req_vec *v = &rs->list[LIST_DUE];
 	int err = 0;
 
-	e->due.cnt = 0;
+	e->due.cnt = e->standings.cnt = 0;
 	for (uint32_t i = 0; i < v->cnt && !err; i++) {
 		if (i + REQ_PREFETCH < v->cnt)
 			req_prefetch(v->p[i + REQ_PREFETCH]);
@@ -232,6 +232,8 @@ static int find_mixed(struct engine *e)
 {
 	int err = 0;
 
+	if (!e->reqs.calls_told && !e->reqs.busy_told)
+		return 0;
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++) { /* it may grow */
 		struct req *r = due_at(e, i)->r, *before;
 
@@ -270,6 +272,8 @@ static int find_links(struct engine *e)
 {
 	int err = 0;
 
+	if (!e->reqs.calls_told)
+		return 0;
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
 		err = link_learn(e, e->due.p[i].r);
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
@@ -290,8 +294,38 @@ static int find_links(struct engine *e)
 	return err;
 }
 
+#define WORK_AHEAD 4 /* requests; less than REQ_PREFETCH: they are there by then */
+#define LINE 64      /* bytes */
+
+/* What @tid did right after what was asked for last. */
+static void prefetch_task(const struct engine *e, uint32_t tid, cc_ns at, unsigned int lines)
+{
+	const struct task *t = tasks_find(&e->tasks, tid, at);
+
+	if (!t)
+		return;
+	__builtin_prefetch(t->touches.p + t->near_touch + 1);
+	__builtin_prefetch(t->touches.p + t->near_touch + 3);
+	for (unsigned int i = 0; i < lines; i++)
+		__builtin_prefetch((const char *)(t->eps.p + t->near_ep) + (size_t)i * LINE);
+}
+
+/* What identity_find() will read of the @i th one. */
+static void prefetch_work(const struct engine *e, uint32_t i)
+{
+	const struct req *r;
+
+	if (i >= e->due.cnt)
+		return;
+	r = e->due.p[i].r;
+	__builtin_prefetch(r->ops.p);
+	prefetch_task(e, r->pub.rec.send_tid, r->pub.end, 4);
+	if (r->pub.rec.recv_tid != r->pub.rec.send_tid)
+		prefetch_task(e, r->pub.rec.recv_tid, r->pub.end, 5);
+}
+
 /* Finds out who worked for each request that is due, from the @done first on. */
-static int identify(struct engine *e, uint32_t done, uint64_t *ret_told)
+static int identify(struct engine *e, uint32_t done, cc_ns to, uint64_t *ret_told)
 {
 	int err = 0;
 
@@ -299,10 +333,11 @@ static int identify(struct engine *e, uint32_t done, uint64_t *ret_told)
 		struct due *d = due_at(e, i);
 		struct req *r = d->r;
 
+		prefetch_work(e, i + WORK_AHEAD);
 		d->first = e->segs.cnt;
 		r->leaned = r->leaned_open = 0;
 		r->silent_cnt = 0;
-		err = save_holds(e, r) ?: identity_find(e, r) ?: add_holders(e, r);
+		err = save_holds(e, r) ?: identity_find(e, r) ?: add_holders(e, r) ?: select_note(e, r, to);
 		d->cnt = e->segs.cnt - d->first;
 		if (r->told && r->identified)
 			*ret_told |= reqid_bit(r->pub.id);
@@ -321,6 +356,19 @@ static int work_out(struct engine *e, const struct due *d)
 	return 0;
 }
 
+/* All on LIST_DUE are due: it is made anew of those that stay on it. */
+static void keep_due(struct requests *rs, struct req *r)
+{
+	struct req_vec *v = &rs->list[LIST_DUE];
+
+	if (!(r->lists >> LIST_DUE & 1))
+		return;
+	if (r->told && !r->computed)
+		v->p[v->cnt++] = r;
+	else
+		r->lists &= (uint8_t) ~(1u << LIST_DUE);
+}
+
 /* Where what was worked out belongs now. */
 static int settle(struct engine *e, struct req *r, cc_ns to)
 {
@@ -330,6 +378,7 @@ static int settle(struct engine *e, struct req *r, cc_ns to)
 	r->due = false;
 	r->computed = r->told && r->pub.end < to;
 	r->settled |= r->computed;
+	keep_due(rs, r);
 	if (r->silent_cnt)
 		err = requests_list(rs, LIST_SILENT, r);
 	if (!err && r->leaned_open)
@@ -352,14 +401,16 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	/* who worked for which request must be known of all before one is walked */
 	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: find_handshakes(e) ?:
 	      find_links(e) ?:
-	      identify(e, 0, &told);
+	      identify(e, 0, to, &told);
 	if (!err && (e->reqs.news.cnt || told)) {
 		cnt = e->due.cnt;
-		err = forget_leaning(e) ?: forget_open(e, told) ?: identify(e, cnt, &ignored);
+		err = forget_leaning(e) ?: forget_open(e, told) ?: identify(e, cnt, to, &ignored);
 		e->reqs.news.cnt = 0;
 	}
 	if (!err)
-		err = select_shown(e, to);
+		err = select_shown(e);
+	if (!err)
+		e->reqs.list[LIST_DUE].cnt = 0; /* see keep_due() */
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
 		const struct due *d = due_at(e, i);
 

@@ -155,8 +155,7 @@ static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8
 #define EPISODE_MAX (1 + 14 * VARINT_MAX) /* bytes that one may need, and a word more */
 
 /* After an error the chunk is not read on: what is remembered need not be whole. */
-static inline int read_episode(struct codec *c, struct in *in, bool near,
-			       const struct cc_rec **ret)
+static inline int read_episode(struct codec *c, struct in *in, bool near, const struct cc_rec **ret)
 {
 	struct cc_rec_episode *e =
 		expect(c, c->last_tid + (uint32_t)unzigzag(get_varint(in, near)));

@@ -6,6 +6,7 @@
 
 #include "map.h"
 #include "mem.h"
+#include "sort_tail.h"
 
 struct item {
 	uint64_t key;
