@@ -430,6 +430,8 @@ CC_NODISCARD int select_note(struct engine *e, const struct req *r, cc_ns to);
 /* Gives a weight to those of e->due whose paths are to be worked out; keeps the latencies of all.
  */
 CC_NODISCARD int select_shown(struct engine *e);
+/* The same where that is done once, for all that there was. */
+CC_NODISCARD int select_shown_once(struct engine *e);
 /* Takes off the lists what needs no more work. */
 void work_tidy(struct engine *e, cc_ns to, cc_ns now);
 /* Keeps to the budget and the window. */

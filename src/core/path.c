@@ -315,14 +315,13 @@ static void known_span(const struct engine *e, const struct task *t, cc_ns *ret_
 	*ret_hi = CC_MAX(lo, hi);
 }
 
-static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
+/* The request that task @ti was is due. */
+static int add_task(struct engine *e, uint32_t ti)
 {
 	const struct task *t = &e->tasks.v.p[ti];
 	cc_ns lo, hi;
 	struct cc_reqid id = { t->tid, 0, CC_REQID_TID };
 	struct req *r;
-	struct walk w;
-	int err;
 
 	known_span(e, t, &lo, &hi);
 	if (lo == CC_NEVER || (e->span.hi && lo >= hi))
@@ -335,23 +334,28 @@ static int path_of_task(struct engine *e, uint32_t ti, uint32_t nested_max)
 	if (r->told)
 		return 0; /* the tid was used twice: the later one is shown */
 	r->told = r->computed = true;
-	r->pub.weight = 1;
 	r->pub.start = lo;
 	r->pub.end = hi;
 	r->pub.tid = r->pub.recv_tid = t->tid;
 	r->pub.tgid = t->tgid;
 	memcpy(r->pub.rec.comm, t->comm, sizeof(r->pub.rec.comm));
-	if (vec_reserve(&e->mem, &e->rows, e->rows.cnt + 1))
+	if (vec_reserve(&e->mem, &e->due, e->due.cnt + 1))
 		return -ENOMEM;
-	e->rows.p[e->rows.cnt++] = (struct lat_row){
-		CC_MAX(r->pub.start, r->pub.end) - r->pub.start,
-		r->pub.end,
-	};
-	err = requests_finish(&e->reqs, r);
-	if (err || e->opts.no_paths || r->pub.start >= r->pub.end ||
+	e->due.p[e->due.cnt++] = (struct due){ .r = r, .first = ti };
+	return select_note(e, r, CC_NEVER);
+}
+
+static int path_of_task(struct engine *e, const struct due *d, uint32_t nested_max)
+{
+	struct req *r = d->r;
+	struct walk w;
+	int err = requests_finish(&e->reqs, r);
+
+	e->stats.paths_left_out += !r->pub.weight;
+	if (err || e->opts.no_paths || !r->pub.weight || r->pub.start >= r->pub.end ||
 	    e->mem.used > e->opts.memory_bytes)
 		return err;
-	err = walk_task(&w, e, ti, r->pub.start, r->pub.end, nested_max);
+	err = walk_task(&w, e, d->first, r->pub.start, r->pub.end, nested_max);
 	return err ? err : keep_path(e, &r->pub, &w.out);
 }
 
@@ -371,16 +375,21 @@ int path_of_tasks(struct engine *e)
 	uint32_t tasks = 0, share;
 	int err = 0;
 
-	for (uint32_t i = 0; i < e->tasks.v.cnt; i++)
-		tasks += is_wanted(e, &e->tasks.v.p[i]);
+	e->due.cnt = e->standings.cnt = 0;
+	for (uint32_t i = e->tasks.v.cnt; i-- > 0 && !err;) {
+		if (!is_wanted(e, &e->tasks.v.p[i]))
+			continue;
+		tasks++;
+		err = add_task(e, i);
+	}
+	if (!err)
+		err = select_shown_once(e);
 	/* half of the budget is for all their paths together, and no more than can be looked at */
 	share = (uint32_t)CC_MIN(e->opts.memory_bytes / 2 / sizeof(struct cc_piece), NESTED_ALL) /
 		CC_MAX(tasks, 1);
 	share = CC_MIN(share, WALK_NESTED_MAX);
 	share = CC_MAX(share, NESTED_LEAST);
-	e->rows.cnt = 0;
-	for (uint32_t i = e->tasks.v.cnt; i-- > 0 && !err;)
-		if (is_wanted(e, &e->tasks.v.p[i]))
-			err = path_of_task(e, i, share);
-	return err ? err : latencies_add(&e->mem, &e->reqs.lat, e->rows.p, e->rows.cnt);
+	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
+		err = path_of_task(e, &e->due.p[i], share);
+	return err;
 }

@@ -137,9 +137,9 @@ static int show_open(struct engine *e, uint32_t max)
 	return err;
 }
 
-int select_shown(struct engine *e)
+static int select_up_to(struct engine *e, uint32_t max)
 {
-	uint32_t max = paths_max(e), runs = e->reqs.lat.runs.cnt;
+	uint32_t runs = e->reqs.lat.runs.cnt;
 	int err = add_latencies(e, true, &e->reqs.lat);
 
 	for (uint32_t i = 0; i < e->due.cnt; i++) { /* what goes on is chosen anew each time */
@@ -156,3 +156,7 @@ int select_shown(struct engine *e)
 		return err;
 	return show_over(e, max, e->reqs.lat.runs.cnt - runs) ?: show_open(e, max);
 }
+
+int select_shown(struct engine *e) { return select_up_to(e, paths_max(e)); }
+
+int select_shown_once(struct engine *e) { return select_up_to(e, CC_MAX(paths_max(e), ROWS)); }
