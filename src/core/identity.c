@@ -15,6 +15,7 @@ static int push_seg(struct finder *f, struct ident_seg s, cc_ns from)
 	if (vec_reserve(&f->e->mem, &f->e->segs, f->e->segs.cnt + 1))
 		return -ENOMEM;
 	f->e->segs.p[f->e->segs.cnt++] = s;
+	__builtin_prefetch(&f->e->segs.p[f->e->segs.cnt + 4], 1);
 	return 0;
 }
 

@@ -304,8 +304,8 @@ static void prefetch_task(const struct engine *e, uint32_t tid, cc_ns at, unsign
 
 	if (!t)
 		return;
-	__builtin_prefetch(t->touches.p + t->near_touch + 1);
-	__builtin_prefetch(t->touches.p + t->near_touch + 3);
+	for (unsigned int i = 1; i <= 5; i += 2)
+		__builtin_prefetch(t->touches.p + t->near_touch + i);
 	for (unsigned int i = 0; i < lines; i++)
 		__builtin_prefetch((const char *)(t->eps.p + t->near_ep) + (size_t)i * LINE);
 }
