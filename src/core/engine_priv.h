@@ -103,7 +103,8 @@ struct engine {
 	VEC(struct loss_span) asleep; /* the machine was suspended at some moment of it */
 	cc_ns boot_at;                /* at the last TICK: its ts, CLOCK_BOOTTIME - ts */
 	int64_t boot_off;
-	VEC(struct due) due;                   /* at this TICK */
+	VEC(struct due) due;        /* at this TICK */
+	bool due_second, due_parts; /* among them: the second of a connection, one sent in parts */
 	VEC(struct standing) standings;        /* of these */
 	VEC(struct lat_row) rows;              /* scratch of select.c */
 	VEC(const struct cc_request *) sorted; /* shown and going on: by end, then id */

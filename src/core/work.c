@@ -166,6 +166,8 @@ static int put_due(struct engine *e, struct req *r)
 	if (vec_reserve(&e->mem, &e->due, e->due.cnt + 1))
 		return -ENOMEM;
 	r->due = true;
+	e->due_second |= r->pub.id.ordinal == 2;
+	e->due_parts |= r->pub.rec.send_cnt >= 2;
 	r->explains = names_is_followed(&e->names, r->pub.rec.tgid);
 	e->due.p[e->due.cnt++] = (struct due){ .r = r, .from = r->pub.rec.first_recv };
 	return 0;
@@ -198,6 +200,7 @@ static int gather_due(struct engine *e, cc_ns now)
 	int err = 0;
 
 	e->due.cnt = e->standings.cnt = 0;
+	e->due_second = e->due_parts = false;
 	for (uint32_t i = 0; i < v->cnt && !err; i++) {
 		if (i + REQ_PREFETCH < v->cnt)
 			req_prefetch(v->p[i + REQ_PREFETCH]);
@@ -253,7 +256,7 @@ static int find_handshakes(struct engine *e)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
+	for (uint32_t i = 0; e->due_second && i < e->due.cnt && !err; i++) {
 		struct req *hello;
 
 		err = handshake_of(e, due_at(e, i)->r, &hello);
@@ -266,8 +269,7 @@ static int find_handshakes(struct engine *e)
 	return err;
 }
 
-/* Whose upstream calls these were, where the kernel could not tell; and, as that is known, what is
- * a stream. */
+/* Whose upstream calls these were, where the kernel could not tell. */
 static int find_links(struct engine *e)
 {
 	int err = 0;
@@ -289,9 +291,14 @@ static int find_links(struct engine *e)
 	}
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
 		err = link_reply(e, e->due.p[i].r);
-	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
-		parts_label(e, due_at(e, i)->r);
 	return err;
+}
+
+/* What is a stream: after its upstream calls are known. */
+static void find_parts(struct engine *e)
+{
+	for (uint32_t i = 0; e->due_parts && i < e->due.cnt; i++)
+		parts_label(e, due_at(e, i)->r);
 }
 
 #define WORK_AHEAD 4 /* requests; less than REQ_PREFETCH: they are there by then */
@@ -400,8 +407,11 @@ int work_paths(struct engine *e, cc_ns to, cc_ns now)
 	e->reqs.working_to = to;
 	/* who worked for which request must be known of all before one is walked */
 	err = add_late(e) ?: gather_due(e, now) ?: find_mixed(e) ?: find_handshakes(e) ?:
-	      find_links(e) ?:
-	      identify(e, 0, to, &told);
+	      find_links(e);
+	if (!err) {
+		find_parts(e);
+		err = identify(e, 0, to, &told);
+	}
 	if (!err && (e->reqs.news.cnt || told)) {
 		cnt = e->due.cnt;
 		err = forget_leaning(e) ?: forget_open(e, told) ?: identify(e, cnt, to, &ignored);
