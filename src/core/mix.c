@@ -51,6 +51,33 @@ static unsigned int group_of(const struct engine *e, const struct task *t,
 	return (unsigned int)(strchr(WAIT_GROUPS, letter) - WAIT_GROUPS);
 }
 
+#define WAITS_KNOWN 8u
+
+struct known_wait { /* of a task's waits that nothing is told beside: alike, they are one class */
+	uint32_t key;
+	int16_t syscall;
+	uint8_t kind;
+	uint8_t group; /* 1 + its number; 0: free */
+};
+
+/* group_of() the wait @ep of thread @t, for waits that are met one after the other. */
+static unsigned int group_again(const struct engine *e, const struct task *t,
+				const struct episode *ep, struct known_wait known[WAITS_KNOWN])
+{
+	struct tl_piece blocked = { .kind = TL_BLOCKED, .ep = ep };
+	struct known_wait *k = &known[(ep->key ^ (uint16_t)ep->syscall) % WAITS_KNOWN];
+	unsigned int group;
+
+	if (ep->side)
+		return group_of(e, t, &blocked);
+	if (k->group && k->key == ep->key && k->syscall == ep->syscall && k->kind == ep_kind(ep))
+		return k->group - 1u;
+	group = group_of(e, t, &blocked);
+	*k = (struct known_wait){ ep->key, ep->syscall, (uint8_t)ep_kind(ep),
+				  (uint8_t)(group + 1) };
+	return group;
+}
+
 static void mix_directly(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
 			 cc_ns mix[9])
 {
@@ -103,10 +130,11 @@ void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, c
 static void mix_of_episodes(const struct engine *e, const struct task *t, cc_ns at, uint32_t first,
 			    uint32_t n, cc_ns mix[9])
 {
+	struct known_wait known[WAITS_KNOWN] = { 0 };
+
 	for (uint32_t i = first; i < first + n; at = t->eps.p[i].in, i++) {
 		const struct episode *ep = &t->eps.p[i];
 		bool follows = i > 0 && ep->seq == ep[-1].seq + 1 && at == ep[-1].in;
-		struct tl_piece blocked = { .kind = TL_BLOCKED, .ep = ep };
 		cc_ns end = ep_kind(ep) == EP_RUNNABLE ? ep->out : ep_blocked_end(ep);
 
 		if (i + SIDES_AHEAD < first + n && ep[SIDES_AHEAD].side)
@@ -120,7 +148,7 @@ static void mix_of_episodes(const struct engine *e, const struct task *t, cc_ns 
 			continue;
 		}
 		if (end > ep->out)
-			mix[group_of(e, t, &blocked)] += end - ep->out;
+			mix[group_again(e, t, ep, known)] += end - ep->out;
 		mix[1] += ep->in - end;
 	}
 }
