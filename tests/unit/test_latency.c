@@ -221,3 +221,71 @@ Test(latency, paths_of_all_when_they_are_few)
 	cr_expect_eq(engine_stats(e)->paths_left_out, 0);
 	engine_free(e);
 }
+
+/* 3,000 threads of a stream without requests; every 100th lives ten times as long. */
+static struct engine *threads(uint32_t paths_per_s)
+{
+	struct engine_opts o = { .paths_per_s = paths_per_s };
+	struct engine *e;
+
+	cr_assert_eq(engine_new(&o, &e), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		cc_ns end = CC_S(101) + (i % 100 ? CC_US(i) : CC_S(9));
+		struct cc_rec_episode a = {
+			.h = { .size = sizeof(a),
+			       .kind = CC_REC_EPISODE,
+			       .aux = 202,
+			       .ts = CC_S(100) + 1000 },
+			.tid = 1000 + i,
+			.seq = 1,
+			.out = CC_S(100),
+			.wake = CC_S(100) + 500,
+			.state = 1,
+		};
+		struct cc_rec_episode b = a;
+
+		b.h.ts = end;
+		b.seq = 2;
+		b.out = CC_S(101);
+		b.wake = end;
+		feed(e, &a);
+		feed(e, &b);
+	}
+	cr_assert_eq(engine_finish(e), 0);
+	return e;
+}
+
+Test(latency, of_too_many_threads_too_the_slowest_and_a_sample_have_paths)
+{
+	struct engine *e = threads(40);
+	const struct cc_request *const *r;
+	uint32_t slow = 0, all = 0;
+	struct cc_query q = { 0 };
+	struct snapshot *s;
+	size_t cnt;
+
+	r = engine_requests(e, &cnt);
+	cr_expect_lt(cnt, 1000, "%zu of 3000", cnt);
+	for (size_t i = 0; i < cnt; i++) {
+		cr_expect(r[i]->path_ok);
+		slow += r[i]->end - r[i]->start == CC_S(10);
+		all += r[i]->weight;
+	}
+	cr_expect_eq(slow, 30, "every slow one: %u", slow);
+	cr_expect_gt(all, 2500, "%u of 3000", all);
+	cr_expect_lt(all, 3500, "%u of 3000", all);
+	cr_expect_eq(engine_stats(e)->paths_left_out, 3000 - cnt);
+	cr_assert_eq(snapshot_build(e, &q, &s), 0);
+	cr_expect_eq(s->total_cnt, 3000, "all are counted");
+	cr_expect_eq(s->max_ns, CC_S(10));
+	snapshot_free(s);
+	engine_free(e);
+
+	e = threads(0);
+	r = engine_requests(e, &cnt);
+	cr_expect_eq(cnt, 3000);
+	for (size_t i = 0; i < cnt; i++)
+		cr_expect(r[i]->path_ok && r[i]->weight == 1);
+	cr_expect_eq(engine_stats(e)->paths_left_out, 0);
+	engine_free(e);
+}

@@ -61,6 +61,34 @@ Test(mem, sorted_as_a_stable_sort_does)
 	}
 }
 
+/* From a slab first, then by itself; what is counted is what there is, and nothing at the end. */
+Test(mem, short_arrays_grow_out_of_their_slab)
+{
+	struct mem m = { 0 };
+	struct slab s = { .size = VEC_FIRST * sizeof(uint64_t) };
+
+	for (uint32_t n = 1; n < 40; n++) {
+		VEC(uint64_t) v = { 0 }, other = { 0 };
+
+		for (uint64_t i = 0; i < n; i++) {
+			cr_assert_eq(vec_reserve_short(&m, &s, &v, v.cnt + 1), 0);
+			v.p[v.cnt++] = i * n;
+			cr_assert_eq(vec_reserve_short(&m, &s, &other, other.cnt + 1), 0);
+			other.p[other.cnt++] = ~i;
+		}
+		for (uint64_t i = 0; i < n; i++) {
+			cr_expect_eq(v.p[i], i * n);
+			cr_expect_eq(other.p[i], ~i);
+		}
+		cr_expect_geq(m.used, 2 * n * sizeof(uint64_t));
+		vec_done_short(&m, &s, &v);
+		vec_done_short(&m, &s, &other);
+		cr_expect_null(v.p);
+	}
+	slab_done(&m, &s);
+	cr_expect_eq(m.used, 0);
+}
+
 struct moment {
 	uint64_t t;
 };
