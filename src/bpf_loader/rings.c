@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #define RINGS_MAX 4
+/* Room is given back in such parts of a ring: each time costs every CPU that writes to it a miss.
+ */
+#define TOLD_PARTS 256
 
 struct ring {
 	uint64_t *consumer;        /* ours, writable */
@@ -99,9 +102,10 @@ static int ring_drain_one(struct ring *g, cc_record_fn *fn, void *ctx, bool *ful
 {
 	uint64_t end = __atomic_load_n(g->producer, __ATOMIC_ACQUIRE);
 	uint64_t at = *g->consumer; /* only we write it */
-	int cnt = 0;
+	uint64_t told = at;
+	int cnt = 0, err = 0;
 
-	while (at < end) {
+	while (at < end && err >= 0) {
 		const unsigned char *p = g->data + (at & (g->bytes - 1));
 		uint32_t head = __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
 		if (head & BPF_RINGBUF_BUSY_BIT) { /* reserved, not yet committed */
@@ -109,17 +113,18 @@ static int ring_drain_one(struct ring *g, cc_record_fn *fn, void *ctx, bool *ful
 			break;
 		}
 		uint32_t len = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
-		int err = 0;
 		if (!(head & BPF_RINGBUF_DISCARD_BIT)) {
 			err = fn(ctx, (const struct cc_rec *)(p + BPF_RINGBUF_HDR_SZ), len);
 			cnt++;
 		}
 		at += (len + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
-		__atomic_store_n(g->consumer, at, __ATOMIC_RELEASE);
-		if (err < 0)
-			return err;
+		if (at - told > g->bytes / TOLD_PARTS) {
+			__atomic_store_n(g->consumer, at, __ATOMIC_RELEASE);
+			told = at;
+		}
 	}
-	return cnt;
+	__atomic_store_n(g->consumer, at, __ATOMIC_RELEASE);
+	return err < 0 ? err : cnt;
 }
 
 int rings_drain(struct ring_drain *r, cc_record_fn *fn, void *ctx, bool *ret_full)
