@@ -68,7 +68,8 @@ struct standing { /* of the due at the same place: what select.c chooses by */
 struct link_habit { /* of a process */
 	uint32_t tgid;
 	uint32_t calls, elsewhere;   /* by votes; made or passed on in other turns: link_turn.c */
-	uint32_t at_once, otherwise; /* replies answered in their own turn, and not: link_reply.c */
+	uint32_t at_once, otherwise; /* replies answered in their own turn, and not ... */
+	uint32_t later;              /* ... the only one, and in a later turn: link_reply.c */
 };
 #define LINK_HABIT_MAX 4096u /* calls: then earlier ones count half */
 
@@ -217,6 +218,7 @@ CC_NODISCARD int link_turn(struct engine *e, struct req *r);
 
 /* The same for servers that answer in the very turn in which they read the reply. In link_reply.c.
  */
+CC_NODISCARD int link_reply_learn(struct engine *e, const struct req *r);
 CC_NODISCARD int link_reply(struct engine *e, struct req *r);
 
 /* What @by did on upstream @socket in [from, to] was for @r. */

@@ -134,26 +134,40 @@ static void learn(struct link_habit *h, const struct req *r, const struct answer
 		h->at_once++;
 	else
 		h->otherwise += a->replies;
+	h->later += a->replies == 1 && !at_once(r, a);
 	if (h->at_once + h->otherwise > LINK_HABIT_MAX) {
 		h->at_once /= 2;
 		h->otherwise /= 2;
+		h->later /= 2;
 	}
 }
 
-int link_reply(struct engine *e, struct req *r)
+int link_reply_learn(struct engine *e, const struct req *r)
 {
 	struct link_habit *h;
 	struct answer a;
 
-	if (!e->reqs.upstreams.cnt || r->linked_up || !find_answer(e, r, &a))
+	if (!e->reqs.upstreams.cnt || r->settled || !find_answer(e, r, &a))
 		return 0;
 	h = link_habit_of(e, r->pub.rec.tgid);
 	if (!h)
 		return -ENOMEM;
-	if (!r->settled)
-		learn(h, r, &a);
-	if (r->pub.rec.up_votes > 1 || !at_once(r, &a) || a.several || !a.called ||
-	    h->at_once < LEAST || h->otherwise * ELSE_MAX > h->at_once)
+	learn(h, r, &a);
+	return 0;
+}
+
+int link_reply(struct engine *e, struct req *r)
+{
+	const struct link_habit *h;
+	struct answer a;
+
+	if (!e->reqs.upstreams.cnt || r->linked_up || r->pub.rec.up_votes > 1 ||
+	    !find_answer(e, r, &a) || !at_once(r, &a) || a.several || !a.called)
+		return 0;
+	h = link_habit_of(e, r->pub.rec.tgid);
+	if (!h)
+		return -ENOMEM;
+	if (h->at_once < LEAST || h->otherwise * ELSE_MAX > h->at_once)
 		return 0;
 	r->linked_by = CC_EV_AT_ONCE;
 	return link_give(e, a.t, r, a.socket, a.called, a.replied);

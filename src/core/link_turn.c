@@ -218,7 +218,8 @@ int link_turn(struct engine *e, struct req *r)
 	h = link_habit_of(e, r->pub.rec.tgid);
 	if (!h)
 		return -ENOMEM;
-	bad = h->elsewhere > ONCE_MAX && h->elsewhere * ELSEWHERE_MAX > h->calls;
+	bad = (h->elsewhere > ONCE_MAX && h->elsewhere * ELSEWHERE_MAX > h->calls) ||
+	      (h->later > ONCE_MAX && h->later * ELSEWHERE_MAX > h->later + h->at_once);
 	for (uint32_t i = 0; i < r->ups.cnt; i++)
 		if (!in_turn(e, t, r, &x, &r->ups.p[i]) || bad)
 			disagree(r, r->ups.p[i].cookie);

@@ -277,7 +277,7 @@ static int find_links(struct engine *e)
 	if (!e->reqs.calls_told)
 		return 0;
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
-		err = link_learn(e, e->due.p[i].r);
+		err = link_learn(e, e->due.p[i].r) ?: link_reply_learn(e, e->due.p[i].r);
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++)
 		err = link_turn(e, e->due.p[i].r);
 	for (uint32_t i = 0; i < e->due.cnt && !err; i++) {
