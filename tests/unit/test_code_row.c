@@ -91,8 +91,9 @@ Test(code_row, as_the_file_tells_it, .timeout = 120)
 		cr_expect_gt(t.places, 1000, "%s", paths[i]);
 		cr_expect_leq(t.wrong * 2000, t.places, "%s: %u of %u wrong", paths[i], t.wrong,
 			      t.places);
-		cr_expect_geq(t.right * 3, t.places * 2, "%s: %u of %u right", paths[i], t.right,
-			      t.places);
+		if (i) /* a sanitizer ends functions with calls that do not return */
+			cr_expect_geq(t.right * 3, t.places * 2, "%s: %u of %u right", paths[i],
+				      t.right, t.places);
 	}
 }
 
