@@ -61,6 +61,7 @@ struct cc_bpf_go { /* of one process */
 	__u32 park_bare; /* gopark's probe is before it makes its frame */
 	__u32 ended;     /* goroutines whose end was probed, */
 	__u32 late;      /* ... and without would have seemed CC_BPF_GO_LATE_NS too early */
+	__u32 unseen;    /* ... and without would not have been seen to run since its last wait */
 	__u32 handled;   /* goroutines seen whose life is a request */
 	__u32 handler_cnt;
 	__s64 handlers[CC_BPF_GO_HANDLERS]; /* where those begin, behind park_ip */
@@ -70,9 +71,7 @@ struct cc_bpf_go { /* of one process */
 	__u32 port;                         /* one that it listens on, once seen; 0: none */
 };
 
-#define CC_BPF_GO_LATE_NS                                                      \
-	50000 /* on the CPU: as long as a wait must be to be looked at closely \
-	       */
+#define CC_BPF_GO_LATE_NS 200000 /* on the CPU, interrupts of it included */
 
 /* Believed from so many good ones on, and while fewer than one in CC_BPF_GO_BAD_SHARE was bad. */
 #define CC_BPF_GO_GOOD_MIN 2

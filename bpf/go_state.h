@@ -158,7 +158,7 @@ static __always_inline void go_born(const struct go_here *h, struct cc_bpf_go_st
 
 static __always_inline void go_dead(const struct go_here *h, __u64 gp)
 {
-	__u64 seen = h->st->go_run ? h->st->go_last : h->st->go_free;
+	__u64 seen = h->st->go_run ? h->st->go_last : h->st->go_free, ran = h->st->go_run;
 	struct cc_bpf_go_state *s = go_runs_here(h, gp);
 
 	go_ends(h->st, h->now);
@@ -169,6 +169,7 @@ static __always_inline void go_dead(const struct go_here *h, __u64 gp)
 	if (seen < s->wake)
 		seen = s->wake;
 	h->go->ended++;
+	h->go->unseen += ran != s->goid;
 	h->go->late += h->now - seen > CC_BPF_GO_LATE_NS;
 	if (s->lost) /* no record of its own will carry it any more */
 		rec_lost(CC_REC_GO_EPISODE, 0, h->now);

@@ -24,8 +24,8 @@ struct go_probe {
 
 /* go_ends.c: is the probe where goroutines end worth what it costs? */
 struct go_ends {
-	uint32_t ended, late, handled;    /* as last looked at */
-	uint32_t first_ended, first_late; /* ... and at @since */
+	uint32_t ended, late, unseen, handled;          /* as last looked at */
+	uint32_t first_ended, first_late, first_unseen; /* ... and at @since */
 	uint32_t last_handled;
 	cc_ns since;      /* it was set or taken away then; 0: neither yet */
 	cc_ns handler_at; /* a handler was seen to begin last */

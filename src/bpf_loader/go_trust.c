@@ -35,6 +35,7 @@ int go_read_counts(struct loader *l, struct go_proc *p)
 	p->bad = c.bad;
 	p->ends.ended = c.ended;
 	p->ends.late = c.late;
+	p->ends.unseen = c.unseen;
 	p->ends.handled = c.handled;
 	return 0;
 }

@@ -34,6 +34,30 @@ static struct trace stream(const char *function)
 	return t;
 }
 
+/* That it ended may be noticed only when another one has its g: it ended when it was last seen. */
+Test(go_request, an_end_noticed_later)
+{
+	struct trace t = go_trace(40);
+	struct cc_rec_go_task end = {
+		.h = { .kind = CC_REC_GO_TASK, .aux = 3, .flags = CC_GT_ABOUT, .ts = AT(30) },
+		.goid = 5,
+		.tgid = TGID,
+		.born = AT(15),
+	};
+	const struct cc_request *r;
+
+	go_got(&t, 1, T0, 0);
+	go_named(&t, 5, 0x401000, "golang.org/x/net/http2.(*serverConn).runHandler");
+	go_born(&t, 5, 1, 3, 4, T1);
+	GO_WAITS(&t, WAIT_CHAN, 5, T1, 6, 10, 9, 11, T1, CH_A);
+	trace_put(&t, &end, sizeof(end));
+	r = of(&t, 5);
+	cr_assert(r);
+	cr_expect_eq(r->start, AT(3));
+	cr_expect_eq(r->end, AT(15));
+	trace_done(&t);
+}
+
 Test(go_request, a_handlers_life)
 {
 	static const char *const names[] = {
