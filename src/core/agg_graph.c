@@ -3,6 +3,7 @@
  * groups that wait for nobody else, where a bottleneck must be (Zhou et al., "wPerf: Generic
  * Off-CPU Analysis to Identify Bottleneck Waiting Events", OSDI 2018). */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,10 @@ struct node {
 	uint32_t first, cnt; /* its edges, once they are sorted */
 	uint32_t order, low; /* of Tarjan's search; 0: not met */
 	uint32_t group;      /* 1 + index; 0: none yet */
+	/* requests that waited for it: of the one being added, so far; of all */
+	cc_ns now_ns, total_ns;
+	double x_log_x; /* sum of ns x log2(ns) of each */
+	uint32_t requests;
 };
 
 struct graph {
@@ -32,10 +37,12 @@ struct graph {
 	VEC(struct snap_edge) edges; /* from and to: indexes of nodes until they are named */
 	cc_ns latency;
 	uint32_t false_wakes;
+	VEC(uint32_t) now; /* nodes that the request being added waited for */
 	/* of the search */
 	VEC(uint32_t) path, open; /* nodes being gone through; nodes without a group */
 	VEC(struct snap_wait_group) groups;
 	VEC(cc_str) members;
+	VEC(struct snap_shared) shared;
 	uint32_t met;
 };
 
@@ -79,6 +86,12 @@ static int edge_add(struct graph *g, cc_str from, cc_str to, const struct cc_pie
 	e->total_ns += ns * weight;
 	e->own_ns += p->depth == 0 ? ns * weight : 0;
 	e->waits += weight;
+	if (!g->nodes.p[b].now_ns) {
+		if (vec_reserve(&g->mem, &g->now, g->now.cnt + 1))
+			return -ENOMEM;
+		g->now.p[g->now.cnt++] = b;
+	}
+	g->nodes.p[b].now_ns += ns;
 	if (ns > e->longest_ns) {
 		e->longest_ns = ns;
 		e->cls = p->cls;
@@ -129,6 +142,20 @@ static uint32_t goes_on(const struct cc_piece *path, uint32_t cnt, uint32_t i)
 	return 0;
 }
 
+/* What a request waited for each node is known: one of so many shares of it. */
+static void add_shares(struct graph *g, uint32_t weight)
+{
+	for (uint32_t i = 0; i < g->now.cnt; i++) {
+		struct node *n = &g->nodes.p[g->now.p[i]];
+
+		n->x_log_x += weight * (double)n->now_ns * log2((double)n->now_ns);
+		n->total_ns += n->now_ns * weight;
+		n->requests += weight;
+		n->now_ns = 0;
+	}
+	g->now.cnt = 0;
+}
+
 /* Every wait of a path counts with whom it was for. Those of the waker within it are beneath it and
  * count again: its weight is handed on to what kept the waker (the cascade of the paper). */
 static int add_path(struct graph *g, const struct cc_request *r)
@@ -158,6 +185,7 @@ static int add_path(struct graph *g, const struct cc_request *r)
 			err = edge_add(g, g->n->task(g->n->ctx, p), to, p, piece_ns(p),
 				       request_weight(r));
 	}
+	add_shares(g, request_weight(r));
 	return err;
 }
 
@@ -309,6 +337,39 @@ static void keep_groups(struct graph *g)
 	g->groups.cnt = kept;
 }
 
+static int by_shared(const void *pa, const void *pb)
+{
+	const struct snap_shared *a = pa, *b = pb;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns > b->total_ns ? -1 : 1;
+	return a->to < b->to ? -1 : a->to > b->to;
+}
+
+/* Of what more than one request waited for: the entropy of whose it was, of the most it could be
+ * (all the same share). */
+static int find_shared(struct graph *g)
+{
+	if (vec_reserve(&g->mem, &g->shared, g->nodes.cnt + 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < g->nodes.cnt; i++) {
+		const struct node *n = &g->nodes.p[i];
+		double sum = (double)n->total_ns, entropy;
+
+		if (n->requests < 2)
+			continue;
+		entropy = (log2(sum) - n->x_log_x / sum) / log2(n->requests);
+		g->shared.p[g->shared.cnt++] =
+			(struct snap_shared){ .to = n->name,
+					      .requests = n->requests,
+					      .total_ns = n->total_ns,
+					      .entropy = CC_MAX(0.0, CC_MIN(1.0, entropy)) };
+	}
+	if (g->shared.cnt)
+		qsort(g->shared.p, g->shared.cnt, sizeof(*g->shared.p), by_shared);
+	return 0;
+}
+
 static void tell(struct graph *g, uint32_t max_rows, struct agg_graph *ret)
 {
 	keep_groups(g);
@@ -327,11 +388,14 @@ static void tell(struct graph *g, uint32_t max_rows, struct agg_graph *ret)
 		.edge_cnt = CC_MIN(g->edges.cnt, max_rows),
 		.group_cnt = CC_MIN(g->groups.cnt, max_rows),
 		.member_cnt = g->members.cnt,
+		.shared = g->shared.p,
+		.shared_cnt = CC_MIN(g->shared.cnt, max_rows),
 		.false_wakes = g->false_wakes,
 	};
 	g->edges.p = NULL;
 	g->groups.p = NULL;
 	g->members.p = NULL;
+	g->shared.p = NULL;
 }
 
 int agg_graph(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,
@@ -346,14 +410,18 @@ int agg_graph(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,
 	if (!err)
 		err = find_groups(&g);
 	if (!err)
+		err = find_shared(&g);
+	if (!err)
 		tell(&g, max_rows, ret);
 	map_done(&g.mem, &g.node_of);
 	map_done(&g.mem, &g.edge_of);
 	vec_done(&g.mem, &g.nodes);
 	vec_done(&g.mem, &g.path);
 	vec_done(&g.mem, &g.open);
+	vec_done(&g.mem, &g.now);
 	free(g.edges.p);
 	free(g.groups.p);
 	free(g.members.p);
+	free(g.shared.p);
 	return err;
 }

@@ -23,6 +23,7 @@ struct row {
 	struct majority col[COL_CNT];
 	cc_ns total;
 	cc_ns what_if;
+	uint32_t herd;
 	double conf_sum;         /* confidence x ns */
 	uint32_t requests, sums; /* sums: in sums[], one for each request seen */
 	uint32_t sum;            /* its latest there */
@@ -125,6 +126,7 @@ static int add(struct table *t, const struct cc_request *r, const struct cc_piec
 	row->total += ns;
 	row->what_if += saved(counted, sibling_end) * request_weight(r);
 	row->conf_sum += (double)ns * p.confidence;
+	row->herd = CC_MAX(row->herd, p.herd);
 	if (vec_reserve(&t->mem, &t->told, t->told.cnt + 1))
 		return -ENOMEM;
 	struct told *told = &t->told.p[t->told.cnt++];
@@ -239,6 +241,7 @@ static void fill_rows(struct table *t, cc_ns latency, struct snap_wait *out)
 			.confidence =
 				row->total ? (uint8_t)(row->conf_sum / (double)row->total) : 0,
 			.what_if_ns = row->what_if,
+			.herd = row->herd,
 		};
 	}
 	qsort(out, t->rows.cnt, sizeof(*out), by_total);

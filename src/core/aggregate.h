@@ -77,11 +77,12 @@ CC_NODISCARD int agg_waits(const struct cc_request *const *r, size_t cnt,
 
 /* ---- who waits for whom ---- */
 
-struct agg_graph {               /* the caller frees edges, groups and members */
+struct agg_graph {               /* the caller frees edges, groups, members and shared */
 	struct snap_edge *edges; /* the heaviest first */
 	struct snap_wait_group *groups;
 	cc_str *members;
-	uint32_t edge_cnt, group_cnt, member_cnt;
+	struct snap_shared *shared; /* the most waited for first */
+	uint32_t edge_cnt, group_cnt, member_cnt, shared_cnt;
 	uint32_t false_wakes; /* woken, looked, and waited for the same thing again: one wait */
 };
 CC_NODISCARD int agg_graph(const struct cc_request *const *r, size_t cnt, uint32_t max_rows,

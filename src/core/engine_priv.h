@@ -320,8 +320,8 @@ const struct episode *wait_last_slice(const struct engine *e, const struct task 
 const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
 					const struct episode *ep);
 
-/* The wake that ended @ep woke others from the same thing too. */
-bool wait_is_broadcast(struct engine *e, const struct task *t, const struct episode *ep);
+/* How many the waker of @ep woke then from the same thing, the task itself too; 0: it alone. */
+uint32_t wait_herd(struct engine *e, const struct task *t, const struct episode *ep);
 
 /* The wait that @ep, whose wake was with others and for nothing, goes on to be. NULL: it was for
  * something, as far as is known. */

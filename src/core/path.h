@@ -154,6 +154,7 @@ struct cc_piece {
 	uint32_t last_tid;                    /* still waiting: who last ended such a wait on the
 					       * same resource, no more than a hint; 0: nobody */
 	uint32_t occupant_tid, occupant_tgid; /* RUNQ: had the CPU longest */
+	uint32_t herd; /* so many were woken with it from the same thing, itself too; 0: it alone */
 	cc_ns occupant_ns;
 	uint32_t resource;       /* index from engine_resource_name(); 0: none */
 	uint32_t srtt_us;        /* of the TCP connection waited on: round trip; 0: not known ... */

@@ -65,8 +65,9 @@ _Static_assert(WAIT_CLASS_CNT <= CLASS_MASK + 1, "a class has six bits");
 	NUMBER(last_tid, 27)            \
 	NUMBER(srtt_us, 28)             \
 	NUMBER(retrans, 29)             \
-	NUMBER(sibling_end, 30)
-#define FIELD_CNT 31
+	NUMBER(sibling_end, 30)         \
+	NUMBER(herd, 31)
+#define FIELD_CNT 32
 /* These two are as the rest tells, as a rule. */
 #define HAS_CONFIDENCE (1ull << FIELD_CNT)
 #define HAS_START (2ull << FIELD_CNT)

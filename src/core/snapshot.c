@@ -25,6 +25,7 @@ void snapshot_free(struct snapshot *s)
 	free((void *)s->waits);
 	free((void *)s->blame);
 	free((void *)s->edges);
+	free((void *)s->shared);
 	free((void *)s->wait_groups);
 	free((void *)s->wait_members);
 	free((void *)s->slow);
@@ -186,6 +187,8 @@ static int show_graph(struct snap_build *b)
 	b->s->wait_group_cnt = g.group_cnt;
 	b->s->wait_members = g.members;
 	b->s->wait_member_cnt = g.member_cnt;
+	b->s->shared = g.shared;
+	b->s->shared_cnt = g.shared_cnt;
 	b->s->false_wakes = g.false_wakes;
 	return 0;
 }

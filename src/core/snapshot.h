@@ -131,6 +131,7 @@ struct snap_wait { /* one row of Waits */
 	uint8_t confidence;
 	cc_ns what_if_ns; /* at most this much less, summed, if this wait were gone: less than all
 			   * of it where others that were begun with it took about as long */
+	uint32_t herd;     /* the most that one wake woke from the same thing; 0: one each */
 };
 struct snap_edge { /* who waited for whom, over all paths */
 	cc_str from, to;
@@ -145,6 +146,12 @@ struct snap_wait_group { /* tasks that all wait for each other, or one that is o
 	cc_ns inside_ns;     /* they waited for each other */
 	cc_ns waited_ns;     /* others waited for them */
 	cc_ns outside_ns; /* they waited for others; 0: a knot, or a sink: the bottleneck is here */
+};
+struct snap_shared { /* whom or what several requests waited for */
+	cc_str to;
+	uint32_t requests;
+	cc_ns total_ns;
+	double entropy; /* how evenly it is theirs: 1 all the same, 0 all of it one's */
 };
 struct snap_blame {
 	cc_str victim, culprit;
@@ -248,10 +255,11 @@ struct snapshot {
 	uint32_t thread_all, goroutine_all;
 	const struct snap_wait *waits;
 	const struct snap_blame *blame;
-	uint32_t edge_cnt, wait_group_cnt, wait_member_cnt;
+	uint32_t edge_cnt, wait_group_cnt, wait_member_cnt, shared_cnt;
 	const struct snap_edge *edges;             /* the heaviest first */
 	const struct snap_wait_group *wait_groups; /* knots and sinks first */
 	const cc_str *wait_members;
+	const struct snap_shared *shared; /* the most waited for first */
 	uint32_t false_wakes; /* woken, looked, waited for the same thing again */
 	const struct snap_slow_typical *slow;
 	const struct snap_thread *threads;

@@ -444,7 +444,9 @@ static const struct episode *whole_wait(struct walk *w, struct wait *x)
 	last = slice = wait_last_slice(w->e, t, ep);
 	if (x->kind.cls == WAIT_COND)
 		last = wait_last_of_herd(w->e, t, slice);
-	if (x->kind.cls == WAIT_COND && ep_task_wake(last) && wait_is_broadcast(w->e, t, last))
+	if (x->kind.cls == WAIT_COND && ep_task_wake(last))
+		x->piece.herd = wait_herd(w->e, t, last);
+	if (x->piece.herd)
 		x->piece.evidence |= CC_EV_BIT(HERD);
 	if (last == ep || !ep_task_wake(last) || is_lock_cut(w, x))
 		return last;

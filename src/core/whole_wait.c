@@ -59,18 +59,17 @@ const struct episode *wait_last_slice(const struct engine *e, const struct task 
 	return ep;
 }
 
-bool wait_is_broadcast(struct engine *e, const struct task *t, const struct episode *ep)
+uint32_t wait_herd(struct engine *e, const struct task *t, const struct episode *ep)
 {
 	cc_ns from = ep->wake > SLICE_GAP ? ep->wake - SLICE_GAP : 0;
 	const struct lock_wake *v;
 	struct wakes_back b;
-	uint32_t ignored;
+	uint32_t ignored, others = 0;
 
 	wakes_back_of(e, t, ep, from, ep->wake + SLICE_GAP, &b);
 	while ((v = wakes_back_next(&b, &ignored)) != NULL)
-		if (v->waker_tid == ep->waker_tid && v->wakee_tid != t->tid)
-			return true;
-	return false;
+		others += v->waker_tid == ep->waker_tid && v->wakee_tid != t->tid;
+	return others ? others + 1 : 0;
 }
 
 /* The next wait of @t for the same thing, if all that it did between was to look: it ran no longer
@@ -101,7 +100,7 @@ const struct episode *wait_goes_on(struct engine *e, const struct task *t, const
 	    !classify_is_futex(&e->cls, ep))
 		return NULL;
 	next = waits_again(e, t, ep);
-	return next && wait_is_broadcast(e, t, ep) ? next : NULL;
+	return next && wait_herd(e, t, ep) ? next : NULL;
 }
 
 const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,

@@ -128,6 +128,8 @@ static void put_piece(struct json *j, const struct snapshot *s, const struct sna
 	}
 	if (p->p.sibling_end)
 		json_u64(j, "sibling_end_ns", p->p.sibling_end);
+	if (p->p.herd)
+		json_u64(j, "herd", p->p.herd);
 	json_close(j, '}');
 }
 
@@ -269,6 +271,7 @@ static void put_waits(struct json *j, const struct snapshot *s)
 		json_share(j, "share", w->share);
 		json_u64(j, "confidence", w->confidence);
 		json_u64(j, "what_if_at_most_ns", w->what_if_ns);
+		json_u64(j, "herd", w->herd);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -314,6 +317,18 @@ static void put_graph(struct json *j, const struct snapshot *s)
 	}
 	json_close(j, ']');
 	json_u64(j, "false_wakes", s->false_wakes);
+	json_open(j, "shared", '[');
+	for (uint32_t i = 0; i < s->shared_cnt; i++) {
+		const struct snap_shared *x = &s->shared[i];
+
+		json_open(j, NULL, '{');
+		put_str(j, "to", s, x->to);
+		json_u64(j, "requests", x->requests);
+		json_u64(j, "total_ns", x->total_ns);
+		json_share(j, "entropy", x->entropy);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
 	json_close(j, '}');
 }
 

@@ -87,6 +87,7 @@ static void graph_free(struct agg_graph *g)
 	free(g->edges);
 	free(g->groups);
 	free(g->members);
+	free(g->shared);
 }
 
 static const struct snap_edge *edge(const struct agg_graph *g, cc_str from, cc_str to)
@@ -222,5 +223,28 @@ Test(agg_graph, requests_that_stand_for_others_count_for_them)
 	graph_free(&g);
 	g = graph_of(x, 0);
 	cr_expect_eq(g.edge_cnt + g.group_cnt, 0);
+	graph_free(&g);
+}
+
+/* Whose a thread was: of one request alone it is nobody's to share. */
+Test(agg_graph, how_evenly_a_task_is_shared)
+{
+	struct path x[4];
+	struct agg_graph g;
+
+	PATH(&x[0], { 0, 1, 0, 10, WAIT_COND, 7 }, { 0, 1, 10, 20, WAIT_LOCK, 8 });
+	PATH(&x[1], { 0, 2, 0, 10, WAIT_COND, 7 }, { 0, 2, 10, 20, WAIT_PIPE, 9 });
+	PATH(&x[2], { 0, 3, 0, 5, WAIT_COND, 7 }, { 0, 3, 5, 10, WAIT_COND, 7 });
+	PATH(&x[3], { 0, 4, 0, 970, WAIT_LOCK, 8 });
+	g = graph_of(x, 4);
+	cr_assert_eq(g.shared_cnt, 2);
+	cr_expect_eq(g.shared[0].to, 8);
+	cr_expect_eq(g.shared[0].requests, 2);
+	cr_expect_eq(g.shared[0].total_ns, CC_MS(980));
+	/* 10 of 980: 0.0102 x 6.615 + 0.9898 x 0.0148 bits of the one there could be */
+	cr_expect_float_eq(g.shared[0].entropy, 0.0821, 0.001);
+	cr_expect_eq(g.shared[1].to, 7);
+	cr_expect_eq(g.shared[1].requests, 3);
+	cr_expect_float_eq(g.shared[1].entropy, 1, 1e-9);
 	graph_free(&g);
 }

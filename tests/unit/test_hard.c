@@ -170,6 +170,7 @@ Test(hard, one_wake_of_many_is_not_sure)
 	trace_cond_wait(&t, T2, 0xc0, 0, 10, T1);
 	stop(&t, 4, 20);
 	cr_expect_lt(trace_walk_piece(&t, T0, 0, 20, WAIT_COND).confidence, 90);
+	cr_expect_eq(trace_walk_piece(&t, T0, 0, 20, WAIT_COND).herd, 2);
 	trace_done(&t);
 }
 
