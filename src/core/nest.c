@@ -174,8 +174,10 @@ void walk_queued(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi)
 			start = CC_MAX(start, idle);
 		}
 		w->evidence |= s.evidence;
-		if (s.id.kind != CC_REQID_NONE && maybe_together(t, lo, start, at, sent))
+		if (s.id.kind != CC_REQID_NONE && maybe_together(t, lo, start, at, sent)) {
+			cls = WAIT_AMBIGUOUS; /* behind the other one, or with it */
 			w->evidence |= CC_EV_BIT(TOGETHER);
+		}
 		emit_busy(w, ti, start, at, 0, cls, s.id);
 		w->evidence = evidence;
 	}

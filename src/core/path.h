@@ -57,7 +57,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(SOCKET, 98, "bounded by this request's own socket operations")                          \
 	X(LINEAGE, 95, "task created by a task that served this request")                         \
 	X(SAME_THREAD, 98, "received and sent by this thread")                                    \
-	X(WAKER_TASK, 95, "the waker is a task in process context")                               \
+	X(WAKER_TASK, 98, "the waker is a task in process context")                               \
 	X(WAKER_IRQ, 75, "woken from an interrupt: what it was for is known by class only")       \
 	X(WAKER_NONE, 60, "no wake was seen for this wait")                                       \
 	X(WAKER_UNTRACED, 75, "the waker is outside the traced processes")                        \
@@ -65,7 +65,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(HOLDER_OWNER, 98, "holder confirmed by the lock's owner word")                          \
 	X(HOLDER_CONFLICT, 0, "owner word and releasing wake name different tasks")               \
 	X(HANDOFF_LOCK, 75, "the lock was passed to this waiter, which did not run yet")          \
-	X(INFERRED, 93, "work handed over: inferred from who woke whom")                          \
+	X(INFERRED, 98, "work handed over: inferred from who woke whom")                          \
 	X(QUEUE_INFERRED, 98, "no hand-over seen: it lay queued until its thread was free")       \
 	X(SLICES, 75, "a wait that timed out and began anew, until this one ended it")            \
 	X(OCCUPANT, 95, "the task that held the CPU longest meanwhile")                           \
@@ -80,7 +80,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(CYCLE, 0, "tasks wait for each other: one edge must be wrong")                          \
 	X(NO_DATA, 0, "no events for this task here")                                             \
 	X(NO_IDENTITY, 0, "not known which task worked for this request")                         \
-	X(OPEN, 75, "still going on, or cut by the end of the interval")                          \
+	X(OPEN, 85, "still going on, or cut by the end of the interval")                          \
 	X(SEEDED, 75, "began before tracing: start known to about 40 us")                         \
 	X(SHORT, 95, "short waits inside are summed, not shown")                                  \
 	X(STACKLESS, 98, "no stack was taken")                                                    \
@@ -94,9 +94,9 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(WAKER_IMPORT, 60, "the imported trace does not tell a waker from whom it interrupted")  \
 	X(NAGLE, 75, "about 40 ms: maybe a small write, held back until one is acknowledged")     \
 	X(SUSPENDED, 75, "the machine slept meanwhile: its clock stood still")                    \
-	X(HERD, 75, "woken with others: who of them it was for, what they did next tells")        \
-	X(QUEUE_UNFED, 89, "no hand-over seen, nor who gives its thread work: it lay queued")     \
-	X(TOGETHER, 43, "maybe worked on together with the one that was over right before it")    \
+	X(HERD, 77, "woken with others: who of them it was for, what they did next tells")        \
+	X(QUEUE_UNFED, 47, "no hand-over seen, nor who gives its thread work: it lay queued")     \
+	X(TOGETHER, 0, "maybe worked on together with the one that was over right before it")     \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")      \
 	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")         \
 	X(BY_PROXY, 75,                                                                           \
@@ -113,7 +113,8 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(LATE_NONE, 0, "was read before tracing began: no thread seems to have it")              \
 	X(LATE_SHARED, 0, "was read before tracing began: several processes have its connection") \
 	X(READER, 75, "lies unread: this thread reads requests there, by all that is known")      \
-	X(LET_GO_LAST, 89, "who let the lock go last: others may have had it with it or before")  \
+	X(LET_GO_LAST, 86, "who let the lock go last: others may have had it with it or before")  \
+	X(IN_TURN, 80, "it is taken in turn: who ended this had it since it was let go before")   \
 	X(APART, 89,                                                                              \
 	  "a lock of several processes, not all at this address: a holder may be missing")        \
 	X(PARTS, 60,                                                                              \

@@ -131,7 +131,7 @@ struct snap_wait { /* one row of Waits */
 	uint8_t confidence;
 	cc_ns what_if_ns; /* at most this much less, summed, if this wait were gone: less than all
 			   * of it where others that were begun with it took about as long */
-	uint32_t herd;     /* the most that one wake woke from the same thing; 0: one each */
+	uint32_t herd;    /* the most that one wake woke from the same thing; 0: one each */
 };
 struct snap_edge { /* who waited for whom, over all paths */
 	cc_str from, to;
@@ -260,7 +260,7 @@ struct snapshot {
 	const struct snap_wait_group *wait_groups; /* knots and sinks first */
 	const cc_str *wait_members;
 	const struct snap_shared *shared; /* the most waited for first */
-	uint32_t false_wakes; /* woken, looked, waited for the same thing again */
+	uint32_t false_wakes;             /* woken, looked, waited for the same thing again */
 	const struct snap_slow_typical *slow;
 	const struct snap_thread *threads;
 	const struct snap_port *ports;      /* the largest p99 first */

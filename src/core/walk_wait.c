@@ -205,6 +205,7 @@ struct lock_part { /* [from, to): @holder's; 0: not known */
 	uint32_t holder;
 	bool first;   /* the wait begins with it */
 	bool handoff; /* the holder was woken at its start, to take the lock */
+	bool came_by; /* ... or is not known to have waited for it: it took it some time in it */
 };
 
 /* From when on @holder had the lock for sure, in [from, to): where it waited meanwhile for a word
@@ -258,8 +259,10 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	} else {
 		p.evidence |= CC_EV_BIT(HOLDER_CUT);
 	}
-	if (x->kind.shared || !x->kind.is_lock)
+	if (x->kind.shared || part->came_by)
 		p.evidence |= CC_EV_BIT(LET_GO_LAST);
+	else if (!x->kind.is_lock)
+		p.evidence |= CC_EV_BIT(IN_TURN);
 	if (x->apart)
 		p.evidence |= CC_EV_BIT(APART);
 	if (tasks_gap_within(&w->e->tasks, t->tgid, part->from, part->to))
@@ -274,7 +277,9 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 		return;
 	}
 	/* a word that tells its owner is one lock's, and a wait without EXTRA was short */
-	since = s && s->told && (x->apart || !owner) ? had_since(w, x, holder, part) : p.start;
+	since = x->kind.is_lock && s && s->told && (x->apart || !owner)
+			? had_since(w, x, holder, part)
+			: p.start;
 	if (since > p.start) {
 		struct cc_piece before = p;
 
@@ -364,6 +369,13 @@ static enum turn turn_at(const struct walk *w, const struct wait *x, const struc
 	return TURN_IS_LATE;
 }
 
+static bool has_waited(const struct walk *w, const struct wait *x, uint32_t tid, cc_ns before)
+{
+	const struct task *t = tid ? tasks_find(&w->e->tasks, tid, before) : NULL;
+
+	return t && waited_too(w, x, t, before);
+}
+
 /* @last: the wait that it goes on to be, and ends with. */
 static void walk_lock(struct walk *w, struct wait *x, const struct episode *last)
 {
@@ -390,6 +402,7 @@ static void walk_lock(struct walk *w, struct wait *x, const struct episode *last
 			continue;
 		part.from = v->t;
 		part.handoff = woken_then(b.v[of], b.cnt[of], b.left[of], part.holder);
+		part.came_by = turn == TURN_UNKNOWN;
 		emit_part(w, x, &part);
 		part = (struct lock_part){ .to = v->t, .holder = v->waker_tid };
 		if (turn == TURN_UNKNOWN) {
@@ -399,6 +412,7 @@ static void walk_lock(struct walk *w, struct wait *x, const struct episode *last
 	}
 	part.from = ep->out;
 	part.first = true;
+	part.came_by = !x->kind.is_lock && !has_waited(w, x, part.holder, part.to);
 	emit_part(w, x, &part);
 }
 

@@ -72,6 +72,16 @@ uint32_t wait_herd(struct engine *e, const struct task *t, const struct episode 
 	return others ? others + 1 : 0;
 }
 
+/* It answered somebody, or read a request. */
+static bool served_within(const struct task *t, cc_ns from, cc_ns to)
+{
+	for (uint32_t i = task_touch_from(t, from); i < t->touches.cnt && t->touches.p[i].t < to;
+	     i++)
+		if (touch_is_server(&t->touches.p[i]))
+			return true;
+	return false;
+}
+
 /* The next wait of @t for the same thing, if all that it did between was to look: it ran no longer
  * than that takes, and waited for nothing but the lock beneath, and for a CPU. NULL: none. */
 static const struct episode *waits_again(const struct engine *e, const struct task *t,
@@ -82,10 +92,10 @@ static const struct episode *waits_again(const struct engine *e, const struct ta
 
 	for (uint32_t n = 0; next < end && n < BETWEEN_MAX; n++, next++) {
 		ran += next->out - next[-1].in;
-		if (ran > SLICE_GAP)
+		if (ran > SLICE_GAP || ep_kind(next) == EP_UNSEEN)
 			break;
 		if (ep_blocked(next) && wait_same_object(ep, next))
-			return next;
+			return served_within(t, ep->in, next->out) ? NULL : next;
 		if (ep_blocked(next) && !engine_classify(e, t, next).is_lock)
 			break;
 	}
@@ -100,13 +110,13 @@ const struct episode *wait_goes_on(struct engine *e, const struct task *t, const
 	    !classify_is_futex(&e->cls, ep))
 		return NULL;
 	next = waits_again(e, t, ep);
-	return next && wait_herd(e, t, ep) ? next : NULL;
+	return next && ep_task_wake(next) && wait_herd(e, t, ep) ? next : NULL;
 }
 
 const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
 					const struct episode *ep)
 {
-	for (const struct episode *next; (next = wait_goes_on(e, t, ep)) && ep_task_wake(next);)
+	for (const struct episode *next; (next = wait_goes_on(e, t, ep)) != NULL;)
 		ep = next;
 	return ep;
 }

@@ -51,6 +51,7 @@ struct shm {
 	atomic_uint word;
 	_Atomic(struct mcs *) tail;
 	bool busy;
+	int readers;
 	int sysv;
 	atomic_bool go, stop;
 	struct worker {
@@ -203,6 +204,26 @@ static void cond_give(struct lock *l)
 	cond_free(l);
 	pthread_cond_signal(&l->s->cond);
 }
+/* Readers and writers over a condition, who comes first first. */
+static void cond_rw_take(struct lock *l)
+{
+	pthread_mutex_lock(&l->s->mutex);
+	while (l->s->busy || (!l->shared && l->s->readers))
+		pthread_cond_wait(&l->s->cond, &l->s->mutex);
+	l->s->busy = !l->shared;
+	l->s->readers += l->shared;
+	pthread_mutex_unlock(&l->s->mutex);
+}
+static void cond_rw_give(struct lock *l)
+{
+	pthread_mutex_lock(&l->s->mutex);
+	l->s->busy = false;
+	l->s->readers -= l->shared;
+	if (!l->s->readers)
+		pthread_cond_broadcast(&l->s->cond);
+	pthread_mutex_unlock(&l->s->mutex);
+}
+
 static void all_give(struct lock *l)
 {
 	cond_free(l);
@@ -240,6 +261,7 @@ static const struct kind {
 	{ "mcs", mcs_take, mcs_give, 0 },
 	{ "cond", cond_take, cond_give, 0 },
 	{ "broadcast", cond_take, all_give, 0 },
+	{ "cond-rw", cond_rw_take, cond_rw_give, READERS },
 };
 
 static const struct kind *kind;

@@ -88,6 +88,8 @@ def judged(analysis, takes):
                 a, b = wait[0] - MARGIN, wait[1] + MARGIN
                 gave = any(t == p["waker"]["tid"] and (a <= x <= b or a <= y <= b)
                            for t, x, y in truth.whole(a, b))
+                if p["class"] == "flock":  # who looked in vain wakes those behind it too
+                    gave = gave or truth.wait_of(p["waker"]["tid"], hi) is not None
                 yield p, "waker", {"right" if gave else "wrong": hi - lo}
             yield p, "class", {p["class"]: hi - lo}
             # the deepest: whose running or sleeping is said to be what it waited for

@@ -4,6 +4,7 @@
 against the server's own log, piece by piece of the deepest partition: where it says that a thread
 worked for the request that thread did, and where it says that the request lay queued behind another
 one the thread that took it worked for that one. Exits 1 when less than its share is right."""
+import bisect
 import json
 import sys
 from collections import defaultdict
@@ -50,6 +51,7 @@ class Truth:
         for key, rows in log.items():
             for tid, _, taken, done in rows:
                 self.work[tid].append((taken, done, key))
+        self.taken = {tid: sorted({w[0] for w in v}) for tid, v in self.work.items()}
 
     def key_of(self, req):
         """By time: on a connection older than the trace ordinals begin anew."""
@@ -59,9 +61,15 @@ class Truth:
         return next(((port, o) for o in self.by_port[port]
                      if req["start_ns"] <= self.log[port, o][-1][3] <= req["end_ns"]), (port, -ordinal))
 
-    def worked(self, tid, key, lo, hi):
-        """ns of [lo, hi) in which that thread worked on that request."""
-        return sum(max(0, min(hi, b) - max(lo, a)) for a, b, k in self.work[tid] if k == key)
+    def worked(self, tid, key, lo, hi, answered=False):
+        """ns of [lo, hi) in which that thread worked on that request. answered: and told so, which may take
+        it as long as until it took the next."""
+        return sum(max(0, min(hi, self.took_next(tid, b) if answered else b) - max(lo, a))
+                   for a, b, k in self.work[tid] if k == key)
+
+    def took_next(self, tid, at):
+        i = bisect.bisect_left(self.taken[tid], at)
+        return self.taken[tid][i] if i < len(self.taken[tid]) else at
 
     def right(self, key, p):
         """Of this piece of that request, or None: it says nothing that the log knows of."""
@@ -73,7 +81,7 @@ class Truth:
             # the thread that took it next, and was not at work on it meanwhile
             for tid, put, taken, _ in self.log[key]:
                 if put < hi and taken > lo:
-                    return (self.worked(tid, by, lo, hi) > 0.5 * (hi - lo) and
+                    return (self.worked(tid, by, lo, hi, True) > 0.5 * (hi - lo) and
                             self.worked(tid, key, lo, hi) < 0.2 * (hi - lo))
             return False
         return (p["class"] in WAITS and

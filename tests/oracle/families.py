@@ -70,8 +70,8 @@ class Helpers:
             yield self.w.work(10)
         while not job["done"]:
             job["waits"] = True
-            yield S.Spec(S.FUTEX, self.addr + p.tid * 4,
-                         (self.addr, 0x189, 0, 0, 0, 0), self.addr + p.tid * 4)
+            yield S.Spec(S.FUTEX, self.addr + p.tid * 16,
+                         (self.addr, 0x189, 0, 0, 0, 0), self.addr + p.tid * 16)
         yield self.w.step()
 
 

@@ -474,7 +474,7 @@ class Oracle:
         """(helper, wake, q) for each wait of a holder that another task's work ended."""
         return [(x.ep.by_task(), x.end, q.id) for x in self.task(tid).waits()
                 if s <= x.start and x.end <= e and x.ep.by_task() and x.ep.wake == x.end
-                and x.ep.cls != "lock"]
+                and x.ep.cls != "lock" and not self.goes_on(self.task(tid), x.ep)]
 
     def boundary_before(self, tid, b, helpers):
         t = self.task(tid)
@@ -521,6 +521,9 @@ class Oracle:
         """The work in [a, b) was for who was answered at b, and maybe for who was at end too."""
         if any(s <= a < e for s, e, _ in self.held.get(tid, [])):
             return False  # by its own sockets it is known
+        return self.looks_together(tid, since, a, b, end)
+
+    def looks_together(self, tid, since, a, b, end):
         little = (b - a) // 8
         if a <= since and not self.just_woken(tid, since, little):
             return False
@@ -582,7 +585,10 @@ class Oracle:
             return [node]
         if w.cls == "lock":
             return self.lock(task, s, a, t, ctx, mode, stack, rid)
-        by = self.end_of_herd(task, w).by_task() if w.cls == "cond" else w.by_task()
+        last = self.end_of_herd(task, w) if w.cls == "cond" else w
+        by = last.by_task()
+        if w.cls == "cond" and by and self.task(by).traced and self.waited_too(by, w, last.wake):
+            return self.in_turn(task, s, a, t, last, ctx, mode, stack, rid)
         node.waker = by
         if not by:
             return [node]
@@ -595,25 +601,92 @@ class Oracle:
                               stack + (task.tid,))
         return [node]
 
-    def end_of_herd(self, task, w):
-        """Woken with others for nothing and waiting for the same again: the wait whose end counts."""
+    def episodes(self, task):
+        """Its times off the CPU, and those within which it ran unseen."""
         eps, unseen = [], set()
         for s in task.spans:
             if s.ep and (not eps or eps[-1] is not s.ep):
                 eps.append(s.ep)
             elif s.ep and s.kind == "lost":
-                unseen.add(id(eps[-1]))  # it ran within: what follows is another wait
+                unseen.add(id(eps[-1]))
+        return eps, unseen
+
+    def wakes_on(self, task, w, lo, hi):
+        """Of what @w waits for, in (lo, hi]; a condition variable has two words, used in turn."""
+        return sorted(x for word in {w.key, w.key ^ 4 if w.cls == "cond" else w.key}
+                      for x in self.futex_wakes.get((task.tgid, word), []) if lo < x[0] <= hi)
+
+    def goes_on(self, task, w):
+        """Woken with others, and all it did then was to look, behind the lock beneath, and to wait for the
+        same again: that wait."""
+        if w.nr != FUTEX or not w.by_task() or w.still_open:
+            return None
+        if not any(x[1] == w.by_task() and x[2] != task.tid
+                   for x in self.wakes_on(task, w, w.wake - 100_000, w.wake + 100_000)):
+            return None
+        eps, unseen = self.episodes(task)
         blocked = {id(s.ep) for s in task.waits()}
-        for e, after in zip(eps, eps[1:]):
-            others = [x for x in self.futex_wakes.get((task.tgid, e.key), [])
-                      if x[1] == e.by_task() and x[2] != task.tid and abs(x[0] - e.wake) <= 100_000]
-            if e is not w:
-                continue
-            if not (e.by_task() and others and id(e) not in unseen and id(after) in blocked and
-                    after.by_task() and after.nr == e.nr and after.key | 7 == e.key | 7):
-                break
+        at = next((i for i, e in enumerate(eps) if e is w), len(eps))
+        ran = 0
+        for before, e in list(zip(eps[at:], eps[at + 1:]))[:8]:
+            ran += e.out - before.end
+            if ran > 100_000 or id(before) in unseen:
+                return None
+            if id(e) in blocked and e.nr == w.nr and e.key | 7 == w.key | 7:
+                served = any(w.end <= x < e.out for x, _ in task.ops)
+                return None if e.still_open or not e.by_task() or served else e
+            if id(e) in blocked and e.cls != "lock":
+                return None
+        return None
+
+    def end_of_herd(self, task, w):
+        """The wait whose end counts."""
+        while after := self.goes_on(task, w):
             w = after
         return w
+
+    # ---- conditions taken in turn -----------------------------------------------------------
+
+    def waited_too(self, tid, w, before):
+        """@tid's last wait for what @w waits for that began before then."""
+        own = [s for s in self.task(tid).waits() if s.ep.nr == w.nr and s.ep.key | 7 == w.key | 7 and
+               s.start < before and self.task(tid).tgid == w.tgid]
+        return own[-1] if own else None
+
+    def turn(self, task, w, v, holder):
+        """Does the wake @v end the part before @holder's? None: nothing tells."""
+        s = self.waited_too(holder, w, v[0])
+        if s is None or s.end <= w.out < v[0] and s.end < v[0]:
+            return None
+        if s.end >= v[0]:
+            return True
+        let_go = any(x[1] == holder for x in self.wakes_on(task, w, w.out, v[0]) if s.end < x[0] and x != v)
+        return None if let_go else False
+
+    def in_turn(self, task, s, a, t, last, ctx, mode, stack, rid):
+        w, to, holder, parts = s.ep, last.wake, last.by_task(), []
+        wakes = self.wakes_on(task, w, w.out, to)
+        while wakes:
+            v = wakes.pop()
+            if v[0] >= to or v[1] == holder:
+                continue
+            turn = self.turn(task, w, v, holder)
+            if turn is False:
+                continue
+            same = [x[2] for x in self.wakes_on(task, w, v[0] - 1, v[0])]
+            parts.append((v[0], to, holder, v[0] if holder in same else None))
+            to, holder = v[0], v[1]
+            if turn is None:
+                holder = 0
+                break
+        parts.append((w.out, to, holder, None))
+        out = []
+        for lo, hi, who, woken_at in parts[::-1]:
+            lo, hi = max(lo, a), min(hi, t)
+            if lo < hi:
+                out.append(self.lock_part(task, lo, hi, who, woken_at, last.by_task(), ctx, mode, stack, rid,
+                                          "cond"))
+        return out
 
     @staticmethod
     def below(mode):
@@ -660,8 +733,8 @@ class Oracle:
                and w.ep.key != key and w.ep.out < end and w.ep.end > start]
         return max([start] + [min(end, w.ep.wake or w.ep.end) for w in own][-1:])
 
-    def lock_part(self, task, lo, hi, holder, woken_at, waker, ctx, mode, stack, rid):
-        node = Node(lo, hi, task.tid, "lock", waker=waker, holder=holder, for_=rid)
+    def lock_part(self, task, lo, hi, holder, woken_at, waker, ctx, mode, stack, rid, cls="lock"):
+        node = Node(lo, hi, task.tid, cls, waker=waker, holder=holder, for_=rid)
         if not holder:
             return node
         if not self.task(holder).traced:
@@ -711,7 +784,11 @@ class Oracle:
         for a, b in self.pairs(self.serve_cuts(tid, lo, hi)):
             rid = self.serves(tid, a)
             if rid not in (None, q.id):
-                out.append(Node(a, b, tid, "queued", by=rid))
+                sent = min([x for x, r in self.task(tid).ops if r == q.id and x >= hi], default=INF)
+                if self.looks_together(tid, lo, a, b, sent):
+                    out.append(Node(a, b, tid, "ambiguous"))
+                else:
+                    out.append(Node(a, b, tid, "queued", by=rid))
                 continue
             idle = [(s.start, s.end) for s in self.idle_waits(self.task(tid))]
             cuts = {a, b}.union(x for i in idle for x in i if a < x < b)

@@ -77,6 +77,21 @@ Test(hard, a_kernel_thread_is_named_when_it_is_not_traced)
 	trace_done(&t);
 }
 
+Test(hard, a_softirq_s_thread_is_an_interrupt_too)
+{
+	struct trace t = running(2);
+	struct cc_piece p;
+
+	trace_irq_wait(&t, T0, NR_POLL, 2, 8, CC_CTX_KSOFTIRQD, T1);
+	stop(&t, 2, 9);
+	assert_walk_keep(&t, T0, 0, 9, "0:cpu[0,2) 0:poll[2,8) 0:cpu[8,9)");
+	p = trace_walk_piece(&t, T0, 0, 9, WAIT_POLL);
+	cr_expect_eq(p.waker_tid, 0);
+	cr_expect_eq(p.waker_kind, CC_WAKER_SOFTIRQ);
+	cr_expect_lt(p.confidence, 90);
+	trace_done(&t);
+}
+
 /* A futex wait of @tid that its timer ended. */
 static void timed_out(struct trace *t, int tid, uint32_t key, int out, int in)
 {
