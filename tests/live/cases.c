@@ -371,6 +371,7 @@ static const struct {
 		    { "allocator", allocates } } },
 	{ .name = "journal",
 	  .jobs = { { "victim", logs }, { "syncer", syncs }, { "syncer", syncs } } },
+	{ .name = "reclaim", .jobs = { { "victim", grows }, { "dirtier", dirties } } },
 	{ .name = "pipe", .jobs = { { "victim", reads_fd }, { "writer", writes_fd } } },
 	{ .name = "unix", .jobs = { { "victim", reads_fd }, { "writer", writes_fd } } },
 	{ .name = "messages",

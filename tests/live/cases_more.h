@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -144,6 +145,35 @@ static void *logs(void *arg)
 		if (i % 4 == 3 && ftruncate(fd, 0))
 			die("truncate");
 	}
+	close(fd);
+	return NULL;
+}
+
+/* New memory, where all there may be is taken by pages that are still to be written. */
+static void *grows(void *arg)
+{
+	struct ctx *c = arg;
+	while (!c->stop) {
+		char *p =
+			mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			die("mmap");
+		VICTIM(c, memset(p, 1, MIB));
+		munmap(p, MIB);
+	}
+	return NULL;
+}
+
+static void *dirties(void *arg)
+{
+	struct ctx *c = arg;
+	static char page[64 * 1024];
+	int fd = open(c->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		die(c->file);
+	for (unsigned int i = 0; !c->stop; i++)
+		if (pwrite(fd, page, sizeof(page), (off_t)(i % 512 * sizeof(page))) < 0)
+			die("write");
 	close(fd);
 	return NULL;
 }
