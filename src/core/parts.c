@@ -121,6 +121,21 @@ static bool upstream_within(const struct engine *e, const struct req *r, cc_ns a
 	return false;
 }
 
+/* The thread that read @r and sent its first part reads the next in [a, b), whoever sends now. */
+static bool reader_is_done(const struct engine *e, const struct req *r, cc_ns a, cc_ns b)
+{
+	const struct cc_rec_req *q = &r->pub.rec;
+	uint32_t first = vec_lower_bound(&r->ops, t, q->first_send);
+	const struct task *t = tasks_find(&e->tasks, q->recv_tid, q->first_send);
+
+	if (!t || first == r->ops.cnt || r->ops.p[first].tid != q->recv_tid)
+		return false;
+	for (uint32_t i = task_ep_until(t, a); i < t->eps.cnt && t->eps.p[i].out < b; i++)
+		if (t->eps.p[i].out >= q->first_send && reads_next(e, r, t, &t->eps.p[i]))
+			return true;
+	return false;
+}
+
 enum gap { GAP_NONE, GAP_OWN, GAP_OTHER, GAP_READS };
 
 /* What lies between @r's @i th operation and its next, when @before lies before it: NONE: nothing,
@@ -135,7 +150,8 @@ static enum gap gap_after(struct engine *e, const struct req *r, uint32_t i, enu
 
 	if (a->op != CC_OP_SEND || b->op != CC_OP_SEND || !a->tid || !b->tid)
 		return GAP_NONE;
-	if (before == GAP_READS)
+	if (before == GAP_READS ||
+	    (a->tid != r->pub.rec.recv_tid && reader_is_done(e, r, a->t, b->t)))
 		return GAP_READS;
 	t = tasks_find(&e->tasks, a->tid, a->t);
 	ep = t ? free_wait(e, r, t, a->t, b->t, &reads) : NULL;

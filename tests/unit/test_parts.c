@@ -200,6 +200,30 @@ static struct trace reader_and_pusher(void)
 
 Test(parts, its_thread_reads_the_next) { expect(reader_and_pusher(), WAIT_SLEEP, false, true); }
 
+/* T0 still wants something else when the first part is pushed; then it reads the connection on. */
+Test(parts, its_thread_reads_the_next_a_little_later)
+{
+	struct trace t = trace_new();
+
+	trace_on(&t, T0, 0);
+	trace_wait(&t, T0, NR_NANOSLEEP, 13, GAP + 2, GAP + 2, T1);
+	trace_irq_wait(&t, T0, NR_RECVFROM, GAP + 5, 4 * GAP, CC_CTX_IDLE, 0);
+	trace_extra(&t, T0,
+		    (struct cc_rec_extra){ .h = { .aux = NR_RECVFROM, .ts = AT(4 * GAP) },
+					   .fd = 5,
+					   .fd_kind = CC_FD_SOCK_TCP,
+					   .fd_id = SOCKET(R) });
+	trace_irq_wait(&t, T1, NR_NANOSLEEP, 2, GAP, CC_CTX_IDLE, 0);
+	part(&t, T1, GAP + 1);
+	trace_irq_wait(&t, T1, NR_NANOSLEEP, GAP + 3, 3 * GAP, CC_CTX_IDLE, 0);
+	part(&t, T1, 3 * GAP + 1);
+	trace_stop_on(&t, T0, 4 * GAP + 10);
+	trace_stop_on(&t, T1, 4 * GAP + 10);
+	answer(&t, 3, 3 * GAP + 1, T1);
+	cr_expect_neq(what(&t) & CC_RQ_STREAM, 0);
+	trace_done(&t);
+}
+
 Test(parts, the_first_is_of_who_read_it)
 {
 	struct trace t = reader_and_pusher();
