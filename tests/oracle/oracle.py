@@ -530,9 +530,9 @@ class Oracle:
         cpu = 0
         for s in self.task(tid).spans:
             lo, hi = max(s.start, b), min(s.end, end)
-            if lo < hi and s.kind in ("block", "lost"):
+            if lo < hi and (s.kind == "block" or s.kind == "lost" and s.ep):
                 return False
-            cpu += max(0, hi - lo) if s.kind == "run" else 0
+            cpu += max(0, hi - lo) if s.kind in ("run", "lost") else 0  # what was folded may be either
         return cpu < little
 
     def just_woken(self, tid, at, little):
