@@ -126,7 +126,19 @@ static bool at_once(const struct req *r, const struct answer *a)
 	return a->replies == 1 && owner_one_turn(a->t, a->replied, r->pub.rec.first_send);
 }
 
-static void learn(struct link_habit *h, const struct req *r, const struct answer *a)
+/* Its own reply, read while it was worked on, and the loop waited for events before the answer. A
+ * lock or a disk in between is no other turn; a reply from before is another's, whose answer may
+ * not have been told yet. */
+static bool answered_later(struct engine *e, const struct req *r, const struct answer *a)
+{
+	const struct cc_rec_req *q = &r->pub.rec;
+
+	return a->replies == 1 && a->replied >= q->first_recv &&
+	       owner_first_idle(e, a->t, a->replied, q->first_send) < q->first_send;
+}
+
+static void learn(struct engine *e, struct link_habit *h, const struct req *r,
+		  const struct answer *a)
 {
 	if (a->replies == UINT32_MAX || (at_once(r, a) && a->several))
 		return; /* says nothing */
@@ -134,7 +146,7 @@ static void learn(struct link_habit *h, const struct req *r, const struct answer
 		h->at_once++;
 	else
 		h->otherwise += a->replies;
-	h->later += a->replies == 1 && !at_once(r, a);
+	h->later += answered_later(e, r, a);
 	if (h->at_once + h->otherwise > LINK_HABIT_MAX) {
 		h->at_once /= 2;
 		h->otherwise /= 2;
@@ -152,7 +164,7 @@ int link_reply_learn(struct engine *e, const struct req *r)
 	h = link_habit_of(e, r->pub.rec.tgid);
 	if (!h)
 		return -ENOMEM;
-	learn(h, r, &a);
+	learn(e, h, r, &a);
 	return 0;
 }
 

@@ -25,8 +25,10 @@ static void loop_waits(struct trace *t, int from, int to)
 	trace_irq_wait(t, T0, NR_EPOLL_WAIT, from, to, CC_CTX_IDLE, 0);
 }
 
-/* Request @id: a timer before its call; @late: and one between the reply and its answer. */
-static void request(struct trace *t, int id, bool late)
+enum between { NOTHING, ANOTHER_TURN, A_LOCK };
+
+/* Request @id: a timer before its call, and @what between the reply and its answer. */
+static void request(struct trace *t, int id, enum between what)
 {
 	int at = STEP * id;
 
@@ -34,20 +36,22 @@ static void request(struct trace *t, int id, bool late)
 	upstream(t, id, CC_OP_SEND, at + 4);
 	loop_waits(t, at + 5, at + 9);
 	upstream(t, id, CC_OP_RECV, at + 10);
-	if (late)
+	if (what == ANOTHER_TURN)
 		loop_waits(t, at + 11, at + 12);
+	if (what == A_LOCK)
+		trace_lock_wait(t, T0, 0x5000, at + 11, at + 12, T1);
 	trace_request(t, id, at, at, T0, at + 13, T0);
 	loop_waits(t, at + 15, at + 19);
 }
 
-/* One in @nth is late (0: none). */
-static struct trace many(int nth)
+/* Of one in @nth (0: none) something comes between. */
+static struct trace many(int nth, enum between what)
 {
 	struct trace t = trace_new();
 
 	trace_on(&t, T0, 0);
 	for (int id = 1; id <= MANY; id++)
-		request(&t, id, nth && id % nth == 0);
+		request(&t, id, nth && id % nth == 0 ? what : NOTHING);
 	return t;
 }
 
@@ -88,7 +92,7 @@ static struct trace ended(struct trace t)
 
 Test(link_reply, answered_in_the_turn_of_its_reply_as_always)
 {
-	struct trace t = ended(many(0));
+	struct trace t = ended(many(0, NOTHING));
 	uint64_t ev = 0;
 
 	cr_expect_eq(upstream_of(&t, MANY, &ev), AT(10) - AT(5), "from the end of the call's turn");
@@ -98,7 +102,7 @@ Test(link_reply, answered_in_the_turn_of_its_reply_as_always)
 
 Test(link_reply, not_always_is_nothing_to_go_by)
 {
-	struct trace t = ended(many(20));
+	struct trace t = ended(many(20, ANOTHER_TURN));
 
 	cr_expect_eq(waited(&t, MANY - 1), 0);
 	trace_done(&t);
@@ -106,10 +110,10 @@ Test(link_reply, not_always_is_nothing_to_go_by)
 
 Test(link_reply, another_is_answered_in_the_same_turn)
 {
-	struct trace t = many(0);
+	struct trace t = many(0, NOTHING);
 	int at = STEP * (MANY + 1);
 
-	request(&t, MANY + 1, false);
+	request(&t, MANY + 1, NOTHING);
 	trace_request(&t, MANY + 2, at - 2, at, T0, at + 14, T0);
 	t = ended(t);
 	cr_expect_eq(waited(&t, MANY + 1), 0);
@@ -119,7 +123,7 @@ Test(link_reply, another_is_answered_in_the_same_turn)
 
 Test(link_reply, a_call_from_before_it_was_read_is_not_its_own)
 {
-	struct trace t = many(0);
+	struct trace t = many(0, NOTHING);
 	int at = STEP * (MANY + 1);
 
 	upstream(&t, 99, CC_OP_SEND, at - 1);
@@ -148,14 +152,14 @@ static void voted(struct trace *t, int id)
 
 Test(link_reply, who_answers_later_cannot_be_told_by_votes)
 {
-	struct trace t = many(0), late = many(2);
+	static const enum between what[] = { NOTHING, A_LOCK, ANOTHER_TURN };
 
-	voted(&t, MANY + 1);
-	voted(&late, MANY + 1);
-	t = ended(t);
-	late = ended(late);
-	cr_expect_neq(waited(&t, MANY + 1), 0);
-	cr_expect_eq(waited(&late, MANY + 1), 0);
-	trace_done(&t);
-	trace_done(&late);
+	for (size_t i = 0; i < ARRAY_SIZE(what); i++) {
+		struct trace t = many(2, what[i]);
+
+		voted(&t, MANY + 1);
+		t = ended(t);
+		cr_expect_eq(waited(&t, MANY + 1) == 0, what[i] == ANOTHER_TURN, "%d", what[i]);
+		trace_done(&t);
+	}
 }
