@@ -11,12 +11,13 @@ struct side {
 	const struct snapshot *s;
 	const struct snap_stack *part[2];
 	int cnt[2];
+	bool hidden; /* it has kernel frames, which are not shown */
 };
 
 static struct side side_of(const struct ui *ui, const struct snapshot *s, uint32_t user,
 			   uint32_t kernel)
 {
-	struct side d = { .s = s };
+	struct side d = { .s = s, .hidden = ui->no_kernel && kernel };
 	uint32_t key[2] = { ui->no_kernel ? 0 : kernel, user };
 	for (int i = 0; i < 2; i++) {
 		if (!key[i] || key[i] > s->stack_cnt)
@@ -44,7 +45,7 @@ static const struct snap_frame *side_frame(const struct side *d, int i)
 static const char *side_flaw(const struct side *d)
 {
 	if (!side_cnt(d))
-		return "no stack was taken";
+		return d->hidden ? "only kernel frames: K shows them" : "no stack was taken";
 	if (!d->part[1])
 		return "no user stack";
 	if (d->part[1]->flags & CC_ST_GUESSED)
@@ -184,7 +185,7 @@ static void stacks_draw(const struct ui *ui, struct canvas *c, const struct layo
 	sides(ui, d);
 	titles(s, p, title[0], title[1]);
 	const char *site[2] = { snapshot_str(s, p->site), snapshot_str(s, p->waker_site) };
-	if (!side_cnt(&d[0]) && !side_cnt(&d[1]))
+	if (!side_cnt(&d[0]) && !side_cnt(&d[1]) && !d[0].hidden && !d[1].hidden)
 		canvas_wrap(c, 1, 7, c->w - 2, 3, ROLE_INACTIVE,
 			    "Of a wait that was short (--stack-min), that was for a CPU, or in "
 			    "which the "
