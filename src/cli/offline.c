@@ -36,6 +36,10 @@ static int parse_time(const char *s, cc_ns first, cc_ns *ret)
 	return n < (int)sizeof(with_unit) ? fmt_parse_duration(with_unit, ret) : -EINVAL;
 }
 
+#define TIME_WANTED                                                                                \
+	"--%s '%s': wanted seconds of the trace's clock, as 26186.3, or what is after its start, " \
+	"as +5s"
+
 /* --request TID, --from and --to make a span; what they leave open is all there is. */
 static enum cli_exit finish(const struct cli_opts *o, struct cc_query *q, struct engine *e)
 {
@@ -44,9 +48,9 @@ static enum cli_exit finish(const struct cli_opts *o, struct cc_query *q, struct
 	int err;
 
 	if (o->from && parse_time(o->from, st->first_ns, &span.lo))
-		return cli_fail(CLI_USAGE, "--from '%s': wanted seconds, or +T", o->from);
+		return cli_fail(CLI_USAGE, TIME_WANTED, "from", o->from);
 	if (o->to && parse_time(o->to, st->first_ns, &span.hi))
-		return cli_fail(CLI_USAGE, "--to '%s': wanted seconds, or +T", o->to);
+		return cli_fail(CLI_USAGE, TIME_WANTED, "to", o->to);
 	if (span.lo >= span.hi)
 		return cli_fail(CLI_USAGE, "--from and --to leave no time within the trace");
 	if (q->only.kind == CC_REQID_TID)
@@ -138,7 +142,9 @@ enum cli_exit offline_snapshot(const struct cli_opts *o, uint32_t top, uint32_t 
 			      .max_pieces = pieces_in(o->memory),
 			      .max_of_request = o->request ? 0 : max_of_request,
 			      .small_part = small_part,
-			      .lines = o->perfetto != NULL };
+			      .lines = o->perfetto != NULL,
+			      .slow_tables =
+				      o->json_file || (o->format && !strcmp(o->format, "json")) };
 	struct engine_opts eo = { .memory_bytes = o->memory };
 	struct filter *f = NULL;
 	struct cc_source *src;

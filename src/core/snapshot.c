@@ -23,6 +23,9 @@ void snapshot_free(struct snapshot *s)
 	free((void *)s->lines);
 	free((void *)s->states);
 	free((void *)s->waits);
+	for (int root = 0; root < 2; root++)
+		for (int g = 0; g < SNAP_GROUPS; g++)
+			free((void *)s->slow_waits[root][g].rows);
 	free((void *)s->blame);
 	free((void *)s->edges);
 	free((void *)s->shared);
@@ -243,6 +246,33 @@ static int show_slow(struct snap_build *b, struct verdict_slow *ret_detail)
 	return b->s->slow_cnt ? slow_detail(b, rows[0].cls, ret_detail) : 0;
 }
 
+static int show_slow_tables(struct snap_build *b)
+{
+	struct agg_range slow = agg_slow(&b->sorted);
+	const struct cc_request *const *r =
+		(const struct cc_request *const *)b->sorted.r + slow.from;
+	struct agg_names names = labels_for_aggregate(&b->labels, &b->path);
+	struct agg_waits_opts o = { .min_confidence = b->q->min_confidence,
+				    .max_rows = SNAP_WAITS };
+	int err = 0;
+
+	if (!b->q->slow_tables)
+		return 0;
+	b->s->has_slow_tables = true;
+	for (size_t i = 0; i < slow.to - slow.from; i++)
+		b->s->slow_requests += request_weight(r[i]);
+	for (unsigned int at = 0; at < 2 * SNAP_GROUPS && !err; at++) {
+		struct snap_wait_table *t = &b->s->slow_waits[at / SNAP_GROUPS][at % SNAP_GROUPS];
+		struct snap_wait *rows = NULL;
+
+		o.root_causes = at >= SNAP_GROUPS;
+		o.group = (enum snap_group)(at % SNAP_GROUPS);
+		err = agg_waits(r, slow.to - slow.from, &o, &names, &rows, &t->cnt);
+		t->rows = rows;
+	}
+	return err;
+}
+
 /* ---- all of it ---- */
 
 /* The sentences read the snapshot, so it lends itself the pool's strings for the time being. */
@@ -287,8 +317,9 @@ static int build(struct snap_build *b)
 		b->s->runtime.status = strpool_add(&n->pool, b->q->status, strlen(b->q->status));
 	if ((err = show_targets(b)) || (err = show_notes(b)) || (err = snap_collect(b)) ||
 	    (err = snap_ports(b)) || (err = snap_rows(b)) || (err = show_waits(b)) ||
-	    (err = show_graph(b)) || (err = show_slow(b, &slow)) || (err = snap_threads(b)) ||
-	    (err = snap_outside(b)) || (err = show_losses(b)) || (err = snap_lines(b)))
+	    (err = show_graph(b)) || (err = show_slow(b, &slow)) || (err = show_slow_tables(b)) ||
+	    (err = snap_threads(b)) || (err = snap_outside(b)) || (err = show_losses(b)) ||
+	    (err = snap_lines(b)))
 		return err;
 	b->s->pieces = take_ptr(b->pieces.p);
 	b->s->piece_cnt = b->pieces.cnt;

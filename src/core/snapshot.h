@@ -26,6 +26,7 @@ enum snap_sort {
 /* ns by group of a class (WAIT_GROUPS), as parts of a million of @latency. */
 uint64_t snap_group_share(const cc_ns class_ns[WAIT_CLASS_CNT], char group, cc_ns latency);
 enum snap_group { GROUP_CLASS, GROUP_SITE, GROUP_RESOURCE, GROUP_WAKER, GROUP_HOLDER };
+#define SNAP_GROUPS (GROUP_HOLDER + 1)
 
 struct cc_query {                    /* what the user looks at; all zero: the default view */
 	cc_ns view_ns;               /* window ends here; 0: at the watermark */
@@ -50,6 +51,7 @@ struct cc_query {                    /* what the user looks at; all zero: the de
 				  * only those that speak for a wait are there; 0: all are */
 	bool by_port;            /* ports[] too: one slow request of each is among the rows */
 	bool lines;              /* lines[] and states[] too, of the time of the rows */
+	bool slow_tables;        /* slow_waits[] too: each costs as much as waits[] */
 };
 
 struct snap_task {
@@ -132,6 +134,10 @@ struct snap_wait { /* one row of Waits */
 	cc_ns what_if_ns; /* at most this much less, summed, if this wait were gone: less than all
 			   * of it where others that were begun with it took about as long */
 	uint32_t herd;    /* the most that one wake woke from the same thing; 0: one each */
+};
+struct snap_wait_table {
+	const struct snap_wait *rows; /* the largest first */
+	uint32_t cnt;
 };
 struct snap_edge { /* who waited for whom, over all paths */
 	cc_str from, to;
@@ -262,6 +268,11 @@ struct snapshot {
 	const struct snap_shared *shared; /* the most waited for first */
 	uint32_t false_wakes;             /* woken, looked, waited for the same thing again */
 	const struct snap_slow_typical *slow;
+	/* with cc_query.slow_tables: where the time of the slow requests (the p95 and over,
+	 * whatever the filter takes) went, by what was felt [0] and by root cause [1] */
+	bool has_slow_tables;
+	uint32_t slow_requests; /* that these are of */
+	struct snap_wait_table slow_waits[2][SNAP_GROUPS];
 	const struct snap_thread *threads;
 	const struct snap_port *ports;      /* the largest p99 first */
 	const struct snap_loss *losses;     /* by time; close ones are one */

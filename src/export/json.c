@@ -252,11 +252,12 @@ static void put_summary(struct json *j, const struct snapshot *s)
 	json_close(j, '}');
 }
 
-static void put_waits(struct json *j, const struct snapshot *s)
+static void put_waits(struct json *j, const struct snapshot *s, const char *key,
+		      const struct snap_wait *rows, uint32_t cnt)
 {
-	json_open(j, "waits", '[');
-	for (uint32_t i = 0; i < s->wait_cnt; i++) {
-		const struct snap_wait *w = &s->waits[i];
+	json_open(j, key, '[');
+	for (uint32_t i = 0; i < cnt; i++) {
+		const struct snap_wait *w = &rows[i];
 
 		json_open(j, NULL, '{');
 		json_str(j, "class", wait_class_json(w->cls));
@@ -275,6 +276,30 @@ static void put_waits(struct json *j, const struct snapshot *s)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
+}
+
+/* Where the time of the slow requests went, told in every way. */
+static void put_slow(struct json *j, const struct snapshot *s)
+{
+	static const char *const views[] = { "symptoms", "root_causes" };
+	static const char *const groups[SNAP_GROUPS] = {
+		[GROUP_CLASS] = "class", [GROUP_SITE] = "site",     [GROUP_RESOURCE] = "resource",
+		[GROUP_WAKER] = "waker", [GROUP_HOLDER] = "holder",
+	};
+
+	json_open(j, "slow", '{');
+	json_u64(j, "from_ns", s->p95_ns);
+	json_u64(j, "requests", s->slow_requests);
+	for (int v = 0; v < 2; v++) {
+		json_open(j, views[v], '{');
+		for (int g = 0; g < SNAP_GROUPS; g++) {
+			const struct snap_wait_table *t = &s->slow_waits[v][g];
+
+			put_waits(j, s, groups[g], t->rows, t->cnt);
+		}
+		json_close(j, '}');
+	}
+	json_close(j, '}');
 }
 
 static const char *group_kind(const struct snap_wait_group *g)
@@ -447,11 +472,13 @@ int json_snapshot_line(const struct snapshot *s, FILE *out)
 	for (uint32_t i = 0; i < s->request_cnt; i++)
 		put_request(&j, s, &s->requests[i]);
 	json_close(&j, ']');
-	put_waits(&j, s);
+	put_waits(&j, s, "waits", s->waits, s->wait_cnt);
 	put_blame(&j, s);
 	put_counters(&j, s);
 	put_threads(&j, s);
 	put_graph(&j, s);
+	if (s->has_slow_tables)
+		put_slow(&j, s);
 	if (s->runtime.live)
 		put_runtime(&j, s);
 	json_close(&j, '}');

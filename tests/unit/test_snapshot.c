@@ -136,6 +136,53 @@ Test(snapshot, waits_slow_threads_and_verdict)
 	engine_free(e);
 }
 
+static const struct snap_wait *wait_of(const struct snap_wait_table *t, enum wait_class cls)
+{
+	for (uint32_t i = 0; i < t->cnt; i++) {
+		if (t->rows[i].cls == cls)
+			return &t->rows[i];
+	}
+	return NULL;
+}
+
+/* Twice the same time: as it was felt, and by what was beneath; told by each column. */
+Test(snapshot, slow_requests_by_symptom_and_root_cause)
+{
+	struct engine *e = shop();
+	struct snapshot *s = look(e, &(struct cc_query){ .slow_tables = true });
+
+	cr_assert(s->has_slow_tables);
+	cr_expect_eq(s->slow_requests, 2);
+	for (int root = 0; root < 2; root++)
+		for (int g = 0; g < SNAP_GROUPS; g++) {
+			const struct snap_wait_table *t = &s->slow_waits[root][g];
+			cc_ns sum = 0;
+
+			for (uint32_t i = 0; i < t->cnt; i++)
+				sum += t->rows[i].total_ns;
+			cr_expect_eq(sum, 2 * CC_MS(102), "table %d of %d", g, root);
+		}
+	for (int g = 0; g < SNAP_GROUPS; g++) {
+		const struct snap_wait *felt = wait_of(&s->slow_waits[0][g], WAIT_LOCK);
+		const struct snap_wait *beneath = wait_of(&s->slow_waits[1][g], WAIT_FSYNC);
+
+		cr_assert(felt && beneath);
+		cr_expect_eq(felt->total_ns, CC_MS(200));
+		cr_expect_eq(beneath->total_ns, CC_MS(180));
+		cr_expect_null(wait_of(&s->slow_waits[0][g], WAIT_FSYNC));
+		cr_expect_null(wait_of(&s->slow_waits[1][g], WAIT_LOCK));
+	}
+	cr_expect_str_eq(STR(wait_of(&s->slow_waits[0][GROUP_SITE], WAIT_LOCK)->site),
+			 "cart_add+0x41");
+	cr_expect_str_eq(STR(wait_of(&s->slow_waits[0][GROUP_WAKER], WAIT_LOCK)->waker),
+			 "worker/4249");
+	snapshot_free(s);
+	s = look(e, &(struct cc_query){ 0 });
+	cr_expect_not(s->has_slow_tables, "nobody asked");
+	snapshot_free(s);
+	engine_free(e);
+}
+
 Test(snapshot, filter_sort_window_and_selection)
 {
 	struct engine *e = shop();
