@@ -50,6 +50,13 @@ static bool held_in_turn(const struct snap_piece *p, const struct snap_dominant 
 	return wait_class_letter(p->p.cls) == 'L' && p->p.holder_tid && has_others(d);
 }
 
+/* Is @x of the time that @p speaks for? */
+static bool is_alike(const struct snap_piece *x, const struct snap_piece *p)
+{
+	return x->p.cls == p->p.cls && x->p.depth == p->p.depth &&
+	       (!p->p.depth || x->p.tid == p->p.tid);
+}
+
 static void say_part(struct out *o, const struct snap_dominant *d)
 {
 	if (!has_others(d))
@@ -59,30 +66,99 @@ static void say_part(struct out *o, const struct snap_dominant *d)
 	say(o, " of it");
 }
 
-/* " in site", " on resource" (a peer: " for it"): whichever is known. */
-static void say_place(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+static size_t function_len(const char *site) /* without its "+0x41" */
 {
-	const char *site = snapshot_str(s, p->site), *resource = snapshot_str(s, p->resource);
+	const char *plus = strrchr(site, '+');
+
+	return plus ? (size_t)(plus - site) : strlen(site);
+}
+
+static bool same_function(const char *a, const char *b)
+{
+	return function_len(a) == function_len(b) && !strncmp(a, b, function_len(a));
+}
+
+/* Samples come every 10 ms, so that few pieces have one: a function is named when more than half of
+ * the time on a CPU was in pieces that were seen in it. By the majority of one pass, proven in a
+ * second, as in agg_waits.c. "": none was. */
+static const char *cpu_site(const struct snapshot *s, const struct snap_request *r,
+			    const struct snap_piece *p)
+{
+	const struct snap_piece *v = pieces_of(s, r);
+	const char *name = "";
+	cc_ns all = 0, weight = 0, agree = 0;
+
+	for (uint32_t i = 0; i < r->piece_cnt; i++) {
+		cc_ns ns = v[i].p.end - v[i].p.start;
+		const char *site = snapshot_str(s, v[i].site);
+
+		if (!is_alike(&v[i], p))
+			continue;
+		all += ns;
+		if (!*site)
+			continue;
+		if (*name && same_function(name, site)) {
+			weight += ns;
+		} else if (weight < ns) {
+			name = site;
+			weight = ns - weight;
+		} else {
+			weight -= ns;
+		}
+	}
+	for (uint32_t i = 0; i < r->piece_cnt && *name; i++) {
+		if (is_alike(&v[i], p) && same_function(name, snapshot_str(s, v[i].site)))
+			agree += v[i].p.end - v[i].p.start;
+	}
+	return agree > all / 2 ? name : "";
+}
+
+/* " in site", " on resource" (a peer: " for it"): whichever is known. */
+static bool say_place(struct out *o, const struct snapshot *s, const struct snap_request *r,
+		      const struct snap_piece *p)
+{
+	bool cpu = p->p.cls == WAIT_CPU;
+	const char *site = cpu ? cpu_site(s, r, p) : snapshot_str(s, p->site);
+	const char *resource = snapshot_str(s, p->resource);
 
 	if (*resource)
 		say(o, wait_class_letter(p->p.cls) == 'N' ? " for %s" : " on %s", resource);
-	if (*site)
-		say(o, " in %s", site);
+	if (*site) /* it ran all over a function, but waited in one place */
+		say(o, " in %.*s", (int)(cpu ? function_len(site) : strlen(site)), site);
+	return *resource || *site;
 }
 
-static void say_runq(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+/* A wait for a CPU comes in many pieces, and whoever is named had the CPU in some of them. */
+static void say_runq(struct out *o, const struct snapshot *s, const struct snap_request *r,
+		     const struct snap_piece *p)
 {
+	const struct snap_piece *v = pieces_of(s, r);
+	cc_ns all = 0, had = 0;
+	uint32_t cnt = 0;
+
 	if (!p->p.occupant_tid) {
 		say(o, ": runnable, no CPU was free for it");
 		return;
 	}
+	for (uint32_t i = 0; i < r->piece_cnt; i++) {
+		if (!is_alike(&v[i], p))
+			continue;
+		all += v[i].p.end - v[i].p.start;
+		cnt++;
+		if (v[i].p.occupant_tid == p->p.occupant_tid)
+			had += v[i].p.occupant_ns;
+	}
 	struct snap_text who = snap_task_text(s, &p->occupant);
-	bool alone = p->p.occupant_ns >= (p->p.end - p->p.start) / 4;
+	bool alone = had >= all / 4;
+
 	say(o, alone ? ": behind %s, which had that CPU for " : ": behind several in turn, %s for ",
 	    who.s);
-	say_ms(o, p->p.occupant_ns);
-	say(o, alone ? " of it" : ", the longest");
-	if (p->p.flags & CC_PC_MIGRATED)
+	say_ms(o, had);
+	if (alone)
+		say(o, " of it");
+	else if (cnt == 1) /* who had it longest in one is not who had it longest in all */
+		say(o, ", the longest");
+	if (cnt == 1 && p->p.flags & CC_PC_MIGRATED)
 		say(o, ", then moved to another CPU");
 }
 
@@ -125,12 +201,12 @@ static void say_queue(struct out *o, const struct snapshot *s, const struct snap
 		say(o, ", though another worker was idle");
 }
 
-static void say_other(struct out *o, const struct snapshot *s, const struct snap_piece *p)
+static void say_other(struct out *o, const struct snapshot *s, const struct snap_request *r,
+		      const struct snap_piece *p)
 {
 	say(o, ":");
-	if (!p->site && !p->resource)
+	if (!say_place(o, s, r, p))
 		say(o, " %s", wait_class_help(p->p.cls));
-	say_place(o, s, p);
 	say(o, "%s", snap_net_text(&p->p).s);
 	if (p->p.flags & CC_PC_NOT_TRACED && p->p.waker_tid)
 		say(o, ", ended by %s (not traced)", snap_task_text(s, &p->waker).s);
@@ -138,13 +214,15 @@ static void say_other(struct out *o, const struct snapshot *s, const struct snap
 		say(o, ", ended by its timeout");
 }
 
-static void say_cause(struct out *o, const struct snapshot *s, const struct snap_piece *p,
-		      const struct snap_dominant *d)
+static void say_cause(struct out *o, const struct snapshot *s, const struct snap_request *r,
+		      const struct snap_piece *p)
 {
+	const struct snap_dominant *d = &r->dominant;
+
 	switch (wait_class_letter(p->p.cls)) {
 	case 'R':
 		if (p->p.cls == WAIT_RUNQ)
-			say_runq(o, s, p);
+			say_runq(o, s, r, p);
 		else
 			say(o, ": %s", wait_class_help(p->p.cls));
 		break;
@@ -155,7 +233,7 @@ static void say_cause(struct out *o, const struct snapshot *s, const struct snap
 		say_queue(o, s, p, d);
 		break;
 	default:
-		say_other(o, s, p);
+		say_other(o, s, r, p);
 	}
 	if (p->p.flags & CC_PC_OPEN)
 		say(o, ", not over yet");
@@ -191,7 +269,7 @@ static void say_root(struct out *o, const struct snapshot *s, const struct snap_
 		return;
 	}
 	say(o, " ms -> the root cause is %s", name);
-	say_place(o, s, p);
+	say_place(o, s, r, p);
 }
 
 static void say_share(struct out *o, const struct snap_request *r)
@@ -228,7 +306,7 @@ size_t verdict_request(const struct snapshot *s, const struct snap_request *r, c
 			say(&o, "probably ");
 		say_share(&o, r);
 		if (p)
-			say_cause(&o, s, p, &r->dominant);
+			say_cause(&o, s, r, p);
 		if (p)
 			say_root(&o, s, r, p);
 	}

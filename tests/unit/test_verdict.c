@@ -107,6 +107,37 @@ Test(verdict, not_attributed)
 	fixture_free(f);
 }
 
+/* Three pieces on a CPU, of which the longest speaks for all; what samples say of them decides. */
+Test(verdict, the_function_that_most_of_the_cpu_time_was_in)
+{
+	struct snap_fixture *f = fixture_new();
+	struct snap_piece *p = only(f, WAIT_CPU);
+	struct snap_task nginx = p->task;
+
+	p[0] = fixture_piece(f, 0, 45000, 0, WAIT_CPU, nginx);
+	p[1] = fixture_piece(f, 45000, 85000, 0, WAIT_CPU, nginx);
+	p[2] = fixture_piece(f, 85000, 100000, 0, WAIT_CPU, nginx);
+	f->r.piece_cnt = 3;
+	p[1].site = fx(f, "ngx_read_file+0x41");
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): running", "40 of 100 ms");
+	p[2].site = fx(f, "ngx_read_file+0x9c");
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): in ngx_read_file");
+	p[2].site = fx(f, "ngx_read_file_2+0x9c");
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): running");
+	p[0].site = fx(f, "deflate+0x1");
+	p[2].site = 0;
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): running",
+			 "the longest is not the most");
+	p[2].site = fx(f, "deflate+0x2");
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): in deflate");
+	p[2].p.depth = 1; /* what it waited for has a time of its own */
+	p[2].p.tid = 7;
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): in deflate");
+	p[0].site = 0;
+	cr_expect_str_eq(verdict(f), "cpu 100.0 of 100.0 ms (100%): running");
+	fixture_free(f);
+}
+
 Test(verdict, each_kind)
 {
 	struct snap_fixture *f = fixture_new();
@@ -121,6 +152,19 @@ Test(verdict, each_kind)
 	p->occupant = (struct snap_task){ 911, 911, fx(f, "backup"), 0 };
 	cr_expect_str_eq(verdict(f), "runq 100.0 of 100.0 ms (100%): behind backup/911, which had "
 				     "that CPU for 58.0 of it");
+	p[1] = p[2] =
+		p[0]; /* it came in three pieces, the one that is named had two of them in part */
+	p[0].p.end = p[1].p.start = f->r.start + CC_MS(40);
+	p[1].p.end = p[2].p.start = f->r.start + CC_MS(70);
+	p[0].p.occupant_ns = CC_MS(10);
+	p[1].p.occupant_tid = 912;
+	p[2].p.occupant_ns = CC_MS(9);
+	f->r.piece_cnt = 3;
+	cr_expect_str_eq(verdict(f), "runq 100.0 of 100.0 ms (100%): behind several in turn, "
+				     "backup/911 for 19.0");
+	p[2].p.occupant_ns = CC_MS(25);
+	cr_expect_str_eq(verdict(f), "runq 100.0 of 100.0 ms (100%): behind backup/911, which had "
+				     "that CPU for 35.0 of it");
 	p = only(f, WAIT_HOL);
 	p->by_request = fx(f, "7f3a#2");
 	cr_expect_str_eq(verdict(f),
