@@ -65,6 +65,7 @@ struct loader {
 	uint32_t left_out;      /* optional programs that this kernel refuses, by bit ... */
 	char left_out_name[64]; /* ... the first of them; "" */
 	uint32_t req_refused;   /* 1 << tier: this kernel does not take its programs ... */
+	uint32_t kernel_pid;    /* a thread of the kernel that was asked for; 0: none */
 	char req_why[128];      /* ... because; the first refusal counts. "" */
 	uint32_t rule_cache;    /* RULES_*, as it was loaded */
 	bool iter_sleepable;    /* the task iterator can read user stacks */

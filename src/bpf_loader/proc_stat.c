@@ -6,7 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-cc_ns proc_stat(uint32_t tgid, enum proc_stat_field field)
+#define STAT_FLAGS 9
+#define FLAG_KTHREAD 0x200000 /* the kernel's PF_KTHREAD */
+
+static uint64_t stat_number(uint32_t tgid, int field)
 {
 	char path[64], buf[1024];
 	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
@@ -18,9 +21,16 @@ cc_ns proc_stat(uint32_t tgid, enum proc_stat_field field)
 	buf[n] = 0;
 	/* the name is in parentheses and may hold any byte: fields count from the last ')' */
 	char *p = strrchr(buf, ')');
-	for (int at = 2; p && at < (int)field; at++) {
+	for (int at = 2; p && at < field; at++) {
 		p = strchr(p, ' ');
 		p = p ? p + 1 : NULL;
 	}
-	return p ? strtoull(p, NULL, 10) * (CC_S(1) / (cc_ns)sysconf(_SC_CLK_TCK)) : 0;
+	return p ? strtoull(p, NULL, 10) : 0;
 }
+
+cc_ns proc_stat(uint32_t tgid, enum proc_stat_field field)
+{
+	return stat_number(tgid, (int)field) * (CC_S(1) / (cc_ns)sysconf(_SC_CLK_TCK));
+}
+
+bool proc_is_kernel(uint32_t tgid) { return stat_number(tgid, STAT_FLAGS) & FLAG_KTHREAD; }

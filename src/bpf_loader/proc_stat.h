@@ -11,4 +11,7 @@ enum proc_stat_field { PROC_STAT_UTIME = 14, PROC_STAT_STIME = 15, PROC_STAT_STA
  * process. */
 cc_ns proc_stat(uint32_t tgid, enum proc_stat_field field);
 
+/* A thread of the kernel: no program, no sockets. False also when there is no such process. */
+bool proc_is_kernel(uint32_t tgid);
+
 #endif

@@ -118,6 +118,14 @@ int stream_options(struct loader *l, cc_record_fn *fn, void *ctx)
 		snprintf(text, sizeof(text), "%s %s %s", u.nodename, u.release, u.machine);
 		ret = put_name(CC_NAME_HOST, text, fn, ctx);
 	}
+	if (ret >= 0 && l->kernel_pid) {
+		snprintf(text, sizeof(text),
+			 "pid %u is a thread of the kernel: it serves no requests; what it waits "
+			 "for "
+			 "is in Waits and Threads",
+			 l->kernel_pid);
+		ret = stream_note(text, fn, ctx);
+	}
 	if (ret >= 0)
 		ret = stream_note(tier_note(l->stack_tier), fn, ctx);
 	if (ret >= 0) {

@@ -2,6 +2,7 @@
 #include "targets.h"
 
 #include "cgroup.h"
+#include "proc_stat.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,6 +99,8 @@ static int add_pid(struct loader *l, uint32_t pid, struct cc_err *err)
 		loader_err(err, "pid %u: more than %d processes to trace", pid, TARGETS_MAX);
 	else if (ret < 0)
 		loader_err(err, "pid %u: %s", pid, strerror(-ret));
+	else if (!l->kernel_pid && proc_is_kernel(tgid))
+		l->kernel_pid = pid;
 	return ret < 0 ? ret : 0;
 }
 

@@ -22,8 +22,8 @@
 #define CLI_OPTIONS(X)                                                                             \
 	X(list, pids, 0, 'p', "PID", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS) | C(GO_SMOKE), \
 	  "trace this process and its children (may be repeated)")                                 \
-	X(list, ports, 0, 'P', "N", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS),                \
-	  "trace the processes that listen on this port (may be repeated)")                        \
+	X(ports, ports, 0, 'P', "N", C(TOP) | C(CATCH) | C(RECORD) | C(PROBE_STATS),               \
+	  "trace the processes that listen on this port, 1 to 65535 (may be repeated)")            \
 	X(words, comms, 0, 0, "NAME", C(TOP) | C(CATCH) | C(RECORD),                               \
 	  "trace processes with this name (may be repeated)")                                      \
 	X(words, cgroups, 0, 0, "PATH", C(TOP) | C(CATCH) | C(RECORD),                             \
@@ -65,8 +65,8 @@
 	X(dur, stack_min, CC_US(50), 0, "T", TRACING, "take stacks of waits longer than T")        \
 	X(u32, sample, 1, 0, "N", C(TOP) | C(CATCH) | C(RECORD),                                   \
 	  "stacks and paths for 1 request in N")                                                   \
-	X(u32, sample_hz, 99, 0, "HZ", TRACING,                                                    \
-	  "samples of running threads a second and CPU; 0: none")                                  \
+	X(hz, sample_hz, 99, 0, "HZ", TRACING,                                                     \
+	  "samples of running threads a second and CPU, at most 10000; 0: none")                   \
 	X(str, stack_tier, "auto", 0, "TIER", TRACING,                                             \
 	  "when stacks are taken: auto, late, waking, eager")                                      \
 	X(str, req_tier, "auto", 0, "TIER", TRACING,                                               \
@@ -185,6 +185,20 @@ static int size_parse(const char *s, void *dst)
 	return 0;
 }
 
+/* Each sample is an interrupt of the CPU, of everybody on it. */
+#define HZ_MAX 10000
+
+static int hz_parse(const char *s, void *dst)
+{
+	uint32_t hz;
+	int err = u32_parse(s, &hz);
+	if (!err && hz > HZ_MAX)
+		err = -ERANGE;
+	if (!err)
+		*(uint32_t *)dst = hz;
+	return err;
+}
+
 static int dur_parse(const char *s, void *dst) { return fmt_parse_duration(s, dst); }
 
 static int share_parse(const char *s, void *dst) /* "0.99" as 9900 */
@@ -210,13 +224,13 @@ _Static_assert(offsetof(struct cli_opts, pid_cnt) - offsetof(struct cli_opts, pi
 		       offsetof(struct list, cnt),
 	       "a list field is a struct list");
 
-static int list_parse(const char *s, void *dst) /* "1,2,3" */
+static int numbers_parse(const char *s, uint64_t max, void *dst) /* "1,2,3" */
 {
 	struct list *l = dst;
 	do {
 		char *end;
 		uint64_t v;
-		int err = u64_parse(s, UINT32_MAX, &end, &v);
+		int err = u64_parse(s, max, &end, &v);
 		if (err || v == 0 || (*end && *end != ','))
 			return err ? err : -EINVAL;
 		if (l->cnt == CLI_LIST_MAX)
@@ -226,6 +240,9 @@ static int list_parse(const char *s, void *dst) /* "1,2,3" */
 	} while (s);
 	return 0;
 }
+
+static int list_parse(const char *s, void *dst) { return numbers_parse(s, UINT32_MAX, dst); }
+static int ports_parse(const char *s, void *dst) { return numbers_parse(s, UINT16_MAX, dst); }
 
 struct words { /* the layout of every words field */
 	const char *v[CLI_WORDS_MAX];
@@ -254,10 +271,12 @@ static const struct opt table[] = { CLI_OPTIONS(X) };
 
 /* list fields start empty, whatever their row says; so the generic default cannot be assigned */
 #define DEFAULT_list(field, def)
+#define DEFAULT_ports(field, def)
 #define DEFAULT_words(field, def)
 #define DEFAULT_str(field, def) .field = (def),
 #define DEFAULT_dur(field, def) .field = (def),
 #define DEFAULT_u32(field, def) .field = (def),
+#define DEFAULT_hz(field, def) .field = (def),
 #define DEFAULT_size(field, def) .field = (def),
 #define DEFAULT_share(field, def) .field = (def),
 #define DEFAULT_flag(field, def) .field = (def),

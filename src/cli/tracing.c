@@ -163,6 +163,11 @@ enum cli_exit source_open(const struct cli_opts *opts, struct collect_opts *ret)
 	struct cc_err why;
 	if (!opts->replay)
 		return tracing_open(opts, ret);
+	if (cli_has_target(opts))
+		return cli_fail(
+			CLI_USAGE,
+			"--replay reads a file, in which all targets are: without --pid, --port, "
+			"--comm, --cgroup and --unit; --filter chooses among its requests");
 	int err = trace_source_new(opts->replay, &why, &ret->source);
 	return err ? cli_fail(CLI_FAILED, "%s", why.msg) : CLI_OK;
 }

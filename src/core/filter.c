@@ -241,7 +241,11 @@ static int read_value(struct parser *ps, const char *at, struct term *t)
 		t->hi = t->lo;
 		return 0;
 	case FILTER_NUM:
-		return value_num(t) ? 0 : fail(ps, at, "not a number", t->text);
+		if (!value_num(t))
+			return fail(ps, at, "not a number", t->text);
+		return t->key == FK_PORT && t->lo > UINT16_MAX
+			       ? fail(ps, at, "no port, which end at 65535:", t->text)
+			       : 0;
 	case FILTER_CONF:
 		return value_conf(t) ? 0 : fail(ps, at, "not H, M, L or 0..100", t->text);
 	case FILTER_WAIT:

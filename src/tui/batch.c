@@ -51,6 +51,8 @@ int tui_batch_print(const struct snapshot *s, FILE *out)
 		"DOMINANT", "%", "WOKEN-BY", "HELD-BY", "?%", "CONF", "CONN", "WHERE");
 	for (uint32_t i = 0; i < s->request_cnt; i++)
 		put_row(s, &s->requests[i], out);
+	for (uint32_t i = 0; i < s->note_cnt && !s->total_cnt; i++) /* why there may be none */
+		fprintf(out, "note: %s\n", snapshot_str(s, s->notes[i]));
 	fputc('\n', out);
 	return ferror(out) ? -EIO : 0;
 }

@@ -193,6 +193,7 @@ ParameterizedTestParameters(filter, errors)
 		{ "site>a", 4, "no order" },
 		{ "port=http", 5, "not a number" },
 		{ "port=99999999999999999999", 5, "not a number" },
+		{ "port>65536", 5, "no port" },
 		{ "conf=X", 5, "not H, M, L" },
 		{ "conf=101", 5, "not H, M, L" },
 		{ "at=25:00", 3, "not a time" },
