@@ -323,6 +323,10 @@ const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
 /* How many the waker of @ep woke then from the same thing, the task itself too; 0: it alone. */
 uint32_t wait_herd(struct engine *e, const struct task *t, const struct episode *ep);
 
+/* Was @t woken, looked, and waited for the same thing again? Where it was woken alone that is no
+ * herd, and yet what it waits for may come from somebody else. */
+bool wait_is_tried_again(const struct engine *e, const struct task *t, const struct episode *ep);
+
 /* The wait that @ep, whose wake was with others and for nothing, goes on to be, which a task ended.
  * NULL: it was for something, as far as is known. */
 const struct episode *wait_goes_on(struct engine *e, const struct task *t,

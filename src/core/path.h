@@ -121,7 +121,9 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	  "sent in parts, its thread was free in between: what came later may be a push")         \
 	X(AT_ONCE, 75,                                                                            \
 	  "answered in the turn in which that reply was read, as this process always does")       \
-	X(READ_PARTS, 75, "read in parts: what came first may have been a message nothing answers")
+	X(READ_PARTS, 75,                                                                         \
+	  "read in parts: what came first may have been a message nothing answers")               \
+	X(AGAIN, 75, "woken, it looked and waited for the same again: maybe not for this wake")
 #define X(id, rate, text) CC_EV_##id,
 enum cc_evidence { CC_EVIDENCE(X) CC_EV_CNT };
 #undef X

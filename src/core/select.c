@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose paths are worked out. A path costs far more than to take its request in, and nobody looks
  * at a million: of what ends between two TICKs it is the slowest ones, which are rows, and as many
- * of the others by the hash of their ids, each of which stands for so many of them in sums. */
+ * of the others by the hash of their ids, each of which stands for so many of them in sums.
+ * How many is a number of the stream's own time, and no measured one: what is told would depend on
+ * the machine else, and a replay would tell something else than was told live. */
 #include <errno.h>
 
 #include "engine_priv.h"

@@ -462,6 +462,8 @@ static const struct episode *whole_wait(struct walk *w, struct wait *x)
 		x->piece.herd = wait_herd(w->e, t, last);
 	if (x->piece.herd)
 		x->piece.evidence |= CC_EV_BIT(HERD);
+	else if (x->kind.cls == WAIT_COND && wait_is_tried_again(w->e, t, last))
+		x->piece.evidence |= CC_EV_BIT(AGAIN);
 	if (last == ep || !ep_task_wake(last) || is_lock_cut(w, x))
 		return last;
 	x->piece.ended = CC_ENDED_WAKE;

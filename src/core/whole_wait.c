@@ -113,6 +113,12 @@ const struct episode *wait_goes_on(struct engine *e, const struct task *t, const
 	return next && ep_task_wake(next) && wait_herd(e, t, ep) ? next : NULL;
 }
 
+bool wait_is_tried_again(const struct engine *e, const struct task *t, const struct episode *ep)
+{
+	return ep != &t->open.ep && !ep_is_go(ep) && ep_task_wake(ep) &&
+	       classify_is_futex(&e->cls, ep) && waits_again(e, t, ep) != NULL;
+}
+
 const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
 					const struct episode *ep)
 {

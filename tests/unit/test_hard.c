@@ -199,11 +199,18 @@ Test(hard, who_was_busy_after_a_broadcast_was_not_woken_for_nothing)
 Test(hard, a_wake_for_one_that_waits_again_was_for_it)
 {
 	struct trace t = running(3);
+	struct cc_piece first, last;
 
 	trace_cond_wait(&t, T0, 0xc0, 0, 10, T1);
 	trace_cond_wait(&t, T0, 0xc0, 12, 30, T2);
 	stop(&t, 3, 40);
-	assert_walk(&t, T0, 0, 30, "1:cpu[0,10) 0:cpu[10,12) 2:cpu[12,30)");
+	assert_walk_keep(&t, T0, 0, 30, "1:cpu[0,10) 0:cpu[10,12) 2:cpu[12,30)");
+	/* and yet: of a broadcast to one that is the same, and says nothing */
+	first = trace_walk_piece(&t, T0, 0, 10, WAIT_COND);
+	last = trace_walk_piece(&t, T0, 12, 30, WAIT_COND);
+	cr_expect(has(&first, CC_EV_AGAIN) && !has(&last, CC_EV_AGAIN));
+	cr_expect(first.confidence < 90 && last.confidence >= 90);
+	trace_done(&t);
 }
 
 Test(hard, a_wake_at_the_moment_of_a_switch_in_counts_before_it)
