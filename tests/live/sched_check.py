@@ -173,7 +173,8 @@ def case_births():
     print(f"{len(forks)} births, {len(exits)} deaths, exec of {child}")
 
 
-def case_hog():
+def hog_waits():
+    """Of one run: waits of more than 1 ms that the hog had most of; of these laid to it; with its time."""
     t = Trace(["hog", "2500"])
     check_order(t)
     hog, victim = t.truth["hog"][0][0], t.truth["victim"][0][0]
@@ -194,6 +195,15 @@ def case_hog():
         right += x["occ"] == hog
         # its own log lacks what interrupts and the hypervisor took from it while it had the CPU
         exact += x["occ"] == hog and 0.95 * had <= x["occ_ns"] <= queued
+    return slow, right, exact
+
+
+def case_hog():
+    slow = right = exact = 0
+    for _ in range(6):  # on a busy machine others may have that CPU for all of a run
+        slow, right, exact = (sum(x) for x in zip((slow, right, exact), hog_waits()))
+        if slow >= 30:
+            break
     print(f"{slow} waits of more than 1 ms for a CPU that the hog had for most of it: {right} laid to "
           f"it, {exact} with at least the time it says itself")
     need(slow >= 30, "too few waits to tell")
