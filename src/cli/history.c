@@ -99,7 +99,7 @@ static int chain_put(struct chain *c, const struct cc_rec *rec, uint64_t no)
 	struct chunk *k = c->last;
 	uint32_t nth = (uint32_t)(no - k->first_no);
 	memcpy(k->data + k->used, &nth, LEAD);
-	k->used += LEAD + codec_put(&c->codec, rec, k->data + k->used + LEAD);
+	k->used += LEAD + codec_put(&c->codec, rec, k->data + k->used + LEAD, NULL);
 	k->to = CC_MAX(k->to, rec->ts);
 	if (!k->oldest)
 		k->oldest = rec->ts;
@@ -175,11 +175,10 @@ const struct cc_rec *history_next(const struct history *h, struct history_at *at
 	if (!from)
 		return NULL;
 	struct history_place *p = &at->chain[best];
-	const uint8_t *in = from->data + p->off + LEAD;
+	struct codec_in in = { .p = from->data + p->off + LEAD, .end = from->data + from->used };
 	const struct cc_rec *rec;
-	int size =
-		codec_get(&p->codec, &in, from->data + from->used, at->rec, sizeof(at->rec), &rec);
-	p->off = (size_t)(in - from->data);
+	int size = codec_get(&p->codec, &in, at->rec, sizeof(at->rec), &rec);
+	p->off = (size_t)(in.p - from->data);
 	if (size <= 0) { /* cannot be, and must not end the trace: on to the next chunk */
 		p->off = from->used;
 		return history_next(h, at);

@@ -26,9 +26,10 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* A place to read from. Reading beyond its end gives 0 and sets bad. */
+/* A place to read from. Reading beyond an end gives 0 and sets bad. */
 struct in {
 	const uint8_t *p, *end;
+	const uint8_t *plain, *plain_end;
 	bool bad;
 };
 
@@ -76,6 +77,52 @@ static inline uint64_t get_time(struct in *in, bool near) /* are not */
 	return near ? get_word_varint(in) : get_varint(in, false);
 }
 
+/* ---- numbers apart ----
+ * The low bytes of a time are as good as random: to compress them is in vain and takes most of the
+ * time of reading. Apart from the rest they lie as they are, and two bits say how long each is. */
+
+static const uint8_t plain_len[] = { 2, 3, 4, 8 };
+
+static unsigned int plain_how(uint64_t v)
+{
+	return v <= UINT16_MAX ? 0 : v < 1u << 24 ? 1 : v <= UINT32_MAX ? 2 : 3;
+}
+
+/* Writes up to eight bytes, of which those beyond its length are free for what comes next. */
+static uint8_t *put_plain(uint8_t *p, uint64_t v)
+{
+	memcpy(p, &v, sizeof(v));
+	return p + plain_len[plain_how(v)];
+}
+
+/* @near: eight bytes are there */
+static inline uint64_t get_plain(struct in *in, unsigned int how, bool near)
+{
+	static const uint64_t mask[] = { UINT16_MAX, (1u << 24) - 1, UINT32_MAX, UINT64_MAX };
+	uint64_t v = 0;
+
+	if (near) {
+		memcpy(&v, in->plain, sizeof(v));
+		in->plain += plain_len[how];
+		return v & mask[how];
+	}
+	if (in->plain_end - in->plain < plain_len[how]) {
+		in->bad = true;
+		return 0;
+	}
+	memcpy(&v, in->plain, plain_len[how]);
+	in->plain += plain_len[how];
+	return v;
+}
+
+static inline uint8_t get_byte(struct in *in, bool near)
+{
+	if (near || in->p < in->end)
+		return *in->p++;
+	in->bad = true;
+	return 0;
+}
+
 static void get_bytes(struct in *in, void *dst, size_t n)
 {
 	if ((size_t)(in->end - in->p) < n) {
@@ -89,8 +136,9 @@ static void get_bytes(struct in *in, void *dst, size_t n)
 
 /* ---- EPISODE ----
  * tid as difference to the last EPISODE's; a mask of the fields that are not as in the task's last
- * EPISODE (seq: not one more); these fields; then out, wake and in as steps from its last in. Only
- * the first seven bits are common, so that the mask is one byte. */
+ * EPISODE (seq: not one more); these fields; then out, wake and in as steps from its last in, which
+ * may lie apart: then a byte before the tid says how long each is. Only the first seven bits of the
+ * mask are common, so that it is one byte. */
 
 #define EPISODE_FIELDS(X) \
 	X(0, h.cpu)       \
@@ -124,16 +172,22 @@ static struct cc_rec_episode *expect(struct codec *c, uint32_t tid)
 	return e;
 }
 
-static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8_t *out)
+static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8_t *out,
+			  uint8_t **plain)
 {
 	struct cc_rec_episode *x = expect(c, e->tid);
+	const uint64_t times[] = { zigzag(e->out - x->h.ts), e->wake ? zigzag(e->wake - e->out) : 0,
+				   zigzag(e->h.ts - (e->wake ? e->wake : e->out)) };
 	uint32_t mask = e->wake ? 0 : EPISODE_NO_WAKE;
-	uint8_t *p = out;
+	uint8_t *p = out, *how;
 
 #define X(bit, field) mask |= e->field != x->field ? 1u << (bit) : 0;
 	EPISODE_FIELDS(X)
 #undef X
 	*p++ = 0;
+	how = p;
+	if (plain)
+		*p++ = 0;
 	p = put_varint(p, zigzag((uint64_t)e->tid - c->last_tid));
 	p = put_varint(p, mask);
 #define X(bit, field)           \
@@ -141,10 +195,16 @@ static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8
 		p = put_varint(p, zigzag((uint64_t)e->field - x->field));
 	EPISODE_FIELDS(X)
 #undef X
-	p = put_varint(p, zigzag(e->out - x->h.ts));
-	if (e->wake)
-		p = put_varint(p, zigzag(e->wake - e->out));
-	p = put_varint(p, zigzag(e->h.ts - (e->wake ? e->wake : e->out)));
+	for (unsigned int i = 0; i < ARRAY_SIZE(times); i++) {
+		if (i == 1 && !e->wake)
+			continue;
+		if (plain) {
+			*how |= (uint8_t)(plain_how(times[i]) << 2 * i);
+			*plain = put_plain(*plain, times[i]);
+		} else {
+			p = put_varint(p, times[i]);
+		}
+	}
 	*x = *e;
 	c->last_tid = e->tid;
 	c->last_in = e->h.ts;
@@ -152,11 +212,14 @@ static size_t put_episode(struct codec *c, const struct cc_rec_episode *e, uint8
 }
 
 #define VARINT_MAX 10u
-#define EPISODE_MAX (1 + 14 * VARINT_MAX) /* bytes that one may need, and a word more */
+#define EPISODE_MAX (2 + 14 * VARINT_MAX) /* bytes that one may need, and a word more */
+#define PLAIN_MAX (CODEC_PLAIN_MAX + 8)   /* the same of those apart */
 
 /* After an error the chunk is not read on: what is remembered need not be whole. */
-static inline int read_episode(struct codec *c, struct in *in, bool near, const struct cc_rec **ret)
+static inline int read_episode(struct codec *c, struct in *in, bool apart, bool near,
+			       const struct cc_rec **ret)
 {
+	unsigned int how = apart ? (unsigned int)get_byte(in, near) : 0;
 	struct cc_rec_episode *e =
 		expect(c, c->last_tid + (uint32_t)unzigzag(get_varint(in, near)));
 	uint64_t mask = get_varint(in, near);
@@ -168,11 +231,13 @@ static inline int read_episode(struct codec *c, struct in *in, bool near, const 
 		EPISODE_FIELDS(X)
 	}
 #undef X
+#define TIME(nr) unzigzag(apart ? get_plain(in, how >> 2 * (nr)&3, near) : get_time(in, near))
 	e->h.size = sizeof(*e);
 	e->h.kind = CC_REC_EPISODE;
-	e->out = e->h.ts + unzigzag(get_time(in, near));
-	e->wake = mask & EPISODE_NO_WAKE ? 0 : e->out + unzigzag(get_time(in, near));
-	e->h.ts = (e->wake ? e->wake : e->out) + unzigzag(get_time(in, near));
+	e->out = e->h.ts + TIME(0);
+	e->wake = mask & EPISODE_NO_WAKE ? 0 : e->out + TIME(1);
+	e->h.ts = (e->wake ? e->wake : e->out) + TIME(2);
+#undef TIME
 	if (in->bad)
 		return -EBADMSG;
 	c->last_tid = e->tid;
@@ -183,8 +248,13 @@ static inline int read_episode(struct codec *c, struct in *in, bool near, const 
 
 static int get_episode(struct codec *c, struct in *in, const struct cc_rec **ret)
 {
-	return in->end - in->p >= EPISODE_MAX ? read_episode(c, in, true, ret)
-					      : read_episode(c, in, false, ret);
+	bool near = in->end - in->p >= EPISODE_MAX;
+
+	if (!in->plain)
+		return near ? read_episode(c, in, false, true, ret)
+			    : read_episode(c, in, false, false, ret);
+	near = near && in->plain_end - in->plain >= PLAIN_MAX;
+	return near ? read_episode(c, in, true, true, ret) : read_episode(c, in, true, false, ret);
 }
 
 /* ---- all other kinds ---- */
@@ -265,28 +335,28 @@ static int get_other(struct codec *c, unsigned int kind, struct in *in, void *ou
 											: (int)size;
 }
 
-size_t codec_put(struct codec *c, const struct cc_rec *rec, uint8_t *out)
+size_t codec_put(struct codec *c, const struct cc_rec *rec, uint8_t *out, uint8_t **plain)
 {
 	if (rec->kind == CC_REC_EPISODE && rec->size == sizeof(struct cc_rec_episode))
-		return put_episode(c, (const struct cc_rec_episode *)rec, out);
+		return put_episode(c, (const struct cc_rec_episode *)rec, out, plain);
 	return put_other(c, rec, out);
 }
 
-int codec_get(struct codec *c, const uint8_t **in, const uint8_t *end, void *out, size_t cap,
+int codec_get(struct codec *c, struct codec_in *in, void *out, size_t cap,
 	      const struct cc_rec **ret)
 {
-	if (*in >= end)
+	if (in->p >= in->end)
 		return -EBADMSG;
-	struct in from = { *in + 1, end, false };
+	struct in from = { in->p + 1, in->end, in->plain, in->plain_end, false };
 	int size;
 
-	if (**in) {
-		size = get_other(c, **in, &from, out, cap);
+	if (*in->p) {
+		size = get_other(c, *in->p, &from, out, cap);
 		*ret = out;
 	} else {
 		size = get_episode(c, &from, ret);
 	}
-
-	*in = from.p;
+	in->p = from.p;
+	in->plain = from.plain;
 	return size;
 }

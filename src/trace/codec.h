@@ -18,6 +18,8 @@
 #define CODEC_HEAD_BYTES 256                        /* predicted at most; the rest is copied */
 #define CODEC_SLOTS 256                             /* tasks remembered */
 #define CODEC_MAX(size) ((size) + (size) / 32 + 64) /* bytes that a record may need */
+#define CODEC_PLAIN_MAX 24                          /* and so many of an EPISODE, if apart */
+#define CODEC_PLAIN_ROOM (CODEC_PLAIN_MAX + 8)
 
 struct codec {
 	struct cc_rec_episode task[CODEC_SLOTS]; /* last EPISODE by hash of tid */
@@ -31,12 +33,19 @@ void codec_reset(struct codec *c); /* at each chunk's start */
 /* True for what a file can hold: whole words, at least a header, a kind that is for files. */
 bool codec_can(const struct cc_rec *rec, size_t len);
 
-/* Writes at most CODEC_MAX(rec->size) bytes. Returns the number. @rec must be one that can. */
-size_t codec_put(struct codec *c, const struct cc_rec *rec, uint8_t *out);
+/* Writes at most CODEC_MAX(rec->size) bytes. Returns the number. @rec must be one that can.
+ * @plain: where bytes go that do not compress, CODEC_PLAIN_MAX at most (of CODEC_PLAIN_ROOM that
+ * are written to), and *plain is moved behind them; NULL: they are among the others. */
+size_t codec_put(struct codec *c, const struct cc_rec *rec, uint8_t *out, uint8_t **plain);
 
-/* Reads one record from [*in, end). Sets *ret to it: in @out of @cap bytes (8-aligned) or in @c,
- * until the next call. Returns its size and moves *in; or -EBADMSG, whatever the bytes are. */
-CC_NODISCARD int codec_get(struct codec *c, const uint8_t **in, const uint8_t *end, void *out,
-			   size_t cap, const struct cc_rec **ret);
+struct codec_in { /* what is left to read */
+	const uint8_t *p, *end;
+	const uint8_t *plain, *plain_end; /* NULL: written without */
+};
+
+/* Reads one record. Sets *ret to it: in @out of @cap bytes (8-aligned) or in @c, until the next
+ * call. Returns its size and moves @in; or -EBADMSG, whatever the bytes are. */
+CC_NODISCARD int codec_get(struct codec *c, struct codec_in *in, void *out, size_t cap,
+			   const struct cc_rec **ret);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format: bytes of a .criticast file, version 3. Little endian. ABI: append only.
+ * format: bytes of a .criticast file, version 4. Little endian. ABI: append only.
  *
  *   head | chunk | chunk | ... | index | tail
- *   chunk = trace_chunk_head, zip_len bytes of zlib; a key chunk is one of another magic
+ *   chunk = trace_chunk_head, zip_len bytes of zlib, plain_len bytes that do not compress; a key
+ *           chunk is one of another magic. In version 3 there are no plain bytes
  *   index = trace_index_head, entry_cnt x trace_index_entry, key_cnt x trace_key
  *   tail  = trace_tail, the last 16 bytes of a file that was closed
  * docs/FORMAT.md says the same in full, with the rules of what may change.
@@ -14,7 +15,8 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "CRTC"
-#define TRACE_VERSION 3
+#define TRACE_VERSION 4
+#define TRACE_VERSION_LEAST 3
 #define TRACE_LITTLE 1
 #define TRACE_CHUNK_MAGIC 0x4b484343u /* "CCHK" */
 #define TRACE_KEY_MAGIC 0x59454b43u   /* "CKEY" */
@@ -26,6 +28,7 @@
 #define TRACE_RAW_MAX (TRACE_CHUNK_RAW + (64u << 10))
 #define TRACE_ENC_MAX (2 * TRACE_RAW_MAX)
 #define TRACE_ZIP_MAX (TRACE_ENC_MAX + (64u << 10))
+#define TRACE_PLAIN_MAX (TRACE_RAW_MAX / 64 * 24) /* CODEC_PLAIN_MAX of an EPISODE */
 #define TRACE_HEAD_MAX 4096
 #define TRACE_INDEX_MAX (1u << 24) /* entries */
 /* Key chunks come after that many bytes of others, or eight times what they need themselves. */
@@ -52,8 +55,22 @@ struct trace_chunk_head {
 	uint32_t raw_len; /* bytes of records those decode to */
 	uint32_t rec_cnt;
 	uint64_t first_ns, last_ns; /* smallest and largest ts */
+	uint32_t plain_len;         /* bytes after those; not in version 3 */
+	uint32_t pad;
 };
-_Static_assert(sizeof(struct trace_chunk_head) == 40, "file size");
+_Static_assert(sizeof(struct trace_chunk_head) == 48, "file size");
+
+/* Bytes of a chunk's head. */
+static inline uint32_t trace_chunk_head_len(unsigned int version)
+{
+	return version == 3 ? 40 : (uint32_t)sizeof(struct trace_chunk_head);
+}
+
+/* Bytes of a chunk after its head. */
+static inline uint64_t trace_body_len(const struct trace_chunk_head *h)
+{
+	return (uint64_t)h->zip_len + h->plain_len;
+}
 
 struct trace_index_head {
 	uint32_t magic;

@@ -17,7 +17,9 @@
 struct trace_reader {
 	int fd;
 	uint64_t file_len;
-	uint64_t off; /* of the next chunk */
+	uint64_t off;         /* of the next chunk */
+	unsigned int version; /* of the file */
+	uint32_t head_len;    /* of its chunks' heads */
 	struct trace_info info;
 	struct trace_index_entry *index;
 	struct trace_key *keys;
@@ -32,7 +34,7 @@ struct trace_reader {
 	struct libdeflate_decompressor *zip;
 	struct codec codec;
 	struct trace_chunk_head chunk; /* the one in enc[] */
-	const uint8_t *pos, *end;      /* what is left of it */
+	struct codec_in from;          /* what is left of it */
 	uint32_t left;                 /* records left of it */
 	uint64_t rec[(UINT16_MAX + 1) / 8];
 	uint8_t *in, *enc; /* a chunk as it is in the file, and inflated */
@@ -92,7 +94,8 @@ static bool chunk_head_ok(const struct trace_chunk_head *h)
 {
 	return (h->magic == TRACE_CHUNK_MAGIC || h->magic == TRACE_KEY_MAGIC) &&
 	       h->zip_len <= TRACE_ZIP_MAX && h->enc_len <= TRACE_ENC_MAX &&
-	       h->raw_len <= TRACE_RAW_MAX && h->rec_cnt <= h->raw_len / sizeof(struct cc_rec);
+	       h->plain_len <= TRACE_PLAIN_MAX && h->raw_len <= TRACE_RAW_MAX &&
+	       h->rec_cnt <= h->raw_len / sizeof(struct cc_rec);
 }
 
 /* ---- the index ---- */
@@ -182,14 +185,14 @@ static int scan_key(struct trace_reader *r, uint64_t off, uint32_t *cap)
 /* A file without an index: from chunk head to chunk head. Contents are checked when read. */
 static int index_scan(struct trace_reader *r)
 {
-	struct trace_chunk_head h;
-	uint32_t cap = 0, key_cap = 0;
+	struct trace_chunk_head h = { 0 };
+	uint32_t cap = 0, key_cap = 0, head = r->head_len;
 	int err = 0;
 
 	r->info.chunk_cnt = r->key_cnt = 0;
-	for (uint64_t off = r->off; !err && read_exact(r, &h, sizeof(h), off) &&
-				    chunk_head_ok(&h) && h.zip_len <= r->file_len - off - sizeof(h);
-	     off += sizeof(h) + h.zip_len)
+	for (uint64_t off = r->off; !err && read_exact(r, &h, head, off) && chunk_head_ok(&h) &&
+				    trace_body_len(&h) <= r->file_len - off - head;
+	     off += head + trace_body_len(&h))
 		err = h.magic == TRACE_KEY_MAGIC ? scan_key(r, off, &key_cap)
 						 : scan_chunk(r, off, &h, &cap);
 	return err;
@@ -220,7 +223,7 @@ static const char *head_wrong(const struct trace_head *h)
 	if (h->version > TRACE_VERSION)
 		return "made by a newer version of criticast, whose file format this one does not "
 		       "know";
-	if (h->version != TRACE_VERSION)
+	if (h->version < TRACE_VERSION_LEAST)
 		return "its file format is of no version that there was";
 	if (h->head_len < sizeof(*h) || h->head_len > TRACE_HEAD_MAX || h->abi == 0)
 		return "its head is damaged";
@@ -245,6 +248,8 @@ static int read_head(struct trace_reader *r, const char *path, struct cc_err *er
 	if (wrong)
 		return input_fail(err, -EBADMSG, path, wrong);
 	r->off = h.head_len;
+	r->version = h.version;
+	r->head_len = trace_chunk_head_len(h.version);
 	r->info.abi = h.abi;
 	return 0;
 }
@@ -318,44 +323,51 @@ static bool inflate_chunk(struct trace_reader *r)
 static int load_chunk(struct trace_reader *r)
 {
 	struct trace_chunk_head *h = &r->chunk;
-	ssize_t n = read_at(r->fd, h, sizeof(*h), r->off);
+	ssize_t n;
 
+	*h = (struct trace_chunk_head){ 0 };
+	n = read_at(r->fd, h, r->head_len, r->off);
 	if (n < 0)
 		return (int)n;
 	if (n == 0)
 		return end_here(r, "not closed (the recording was cut off)");
 	if (n >= (ssize_t)sizeof(h->magic) && h->magic == TRACE_INDEX_MAGIC)
 		return end_here(r, r->info.complete ? NULL : "its index is damaged");
-	if (n < (ssize_t)sizeof(*h))
+	if (n < (ssize_t)r->head_len)
 		return end_here(r, "cut off");
 	if (!chunk_head_ok(h))
 		return end_here(r, "damaged");
+	uint32_t body = (uint32_t)trace_body_len(h);
+
 	if (h->magic == TRACE_KEY_MAGIC && !r->keys_left) { /* it repeats what was read */
-		if (h->zip_len > r->file_len || r->off + sizeof(*h) > r->file_len - h->zip_len)
+		if (body > r->file_len || r->off + r->head_len > r->file_len - body)
 			return end_here(r, "cut off");
-		r->off += sizeof(*h) + h->zip_len;
+		r->off += r->head_len + body;
 		return 2;
 	}
-	if (room_for(&r->in, &r->in_cap, h->zip_len))
+	if (room_for(&r->in, &r->in_cap, body))
 		return -ENOMEM;
-	n = read_at(r->fd, r->in, h->zip_len, r->off + sizeof(*h));
+	n = read_at(r->fd, r->in, body, r->off + r->head_len);
 	if (n < 0)
 		return (int)n;
-	if (n < (ssize_t)h->zip_len)
+	if (n < (ssize_t)body)
 		return end_here(r, "cut off");
-	uint32_t crc = libdeflate_crc32(0, (const uint8_t *)h + 8, sizeof(*h) - 8);
+	uint32_t crc = libdeflate_crc32(0, (const uint8_t *)h + 8, r->head_len - 8);
 
-	if (libdeflate_crc32(crc, r->in, h->zip_len) != h->crc)
+	if (libdeflate_crc32(crc, r->in, body) != h->crc)
 		return end_here(r, "damaged");
 	if (room_for(&r->enc, &r->enc_cap, h->enc_len))
 		return -ENOMEM;
 	if (!inflate_chunk(r))
 		return end_here(r, "damaged");
 	codec_reset(&r->codec);
-	r->pos = r->enc;
-	r->end = r->enc + h->enc_len;
+	r->from = (struct codec_in){ .p = r->enc, .end = r->enc + h->enc_len };
+	if (r->version > 3) {
+		r->from.plain = r->in + h->zip_len;
+		r->from.plain_end = r->in + body;
+	}
 	r->left = h->rec_cnt;
-	r->off += sizeof(*h) + h->zip_len;
+	r->off += r->head_len + body;
 	if (h->magic == TRACE_KEY_MAGIC) {
 		r->filter = false;
 		r->keys_left--;
@@ -380,7 +392,7 @@ static int next_record(struct trace_reader *r, const struct cc_rec **ret)
 		if (n <= 0)
 			return n;
 	}
-	int size = codec_get(&r->codec, &r->pos, r->end, r->rec, sizeof(r->rec), ret);
+	int size = codec_get(&r->codec, &r->from, r->rec, sizeof(r->rec), ret);
 
 	if (size < 0) { /* the CRC fits: written so, by someone else */
 		r->left = 0;

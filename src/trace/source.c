@@ -17,7 +17,7 @@
 
 struct trace_source {
 	struct cc_source base;
-	struct trace_reader *reader; /* version 3 */
+	struct trace_reader *reader; /* version 3 or later */
 	struct legacy *legacy;       /* or 1, 2: has its damage in the stream already */
 	struct import *import;       /* or of another tool: so has this */
 	bool damage_told;

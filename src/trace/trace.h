@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace: the .criticast file, version 3: the record stream of event.h in zlib chunks.
+ * trace: the .criticast file, version 4: the record stream of event.h in zlib chunks.
  *
  * What the stream says about itself (clock anchors, host, targets, options, names, mappings) are
  * records like all others; the head only says how to read them. Append-only: a file cut at any
@@ -85,31 +85,32 @@ const char *trace_reader_damage(const struct trace_reader *r);
 
 /* ---- as a source ---- */
 
-/* Opens @path ("-": stdin; gzip or not): version 3, the JSON lines of versions 1 and 2 (legacy.h),
- * or a scheduler trace of another tool (import.h). A poll gives the records up to and including the
- * next TICK. What is wrong with the file is told by a NAME record (CC_NAME_NOTE) at the end.
- * Returns 0; or -errno with a line in @err. Free with cc_source_free(). */
+/* Opens @path ("-": stdin; gzip or not): a file of trace_reader_open(), the JSON lines of versions
+ * 1 and 2 (legacy.h), or a scheduler trace of another tool (import.h). A poll gives the records up
+ * to and including the next TICK. What is wrong with the file is told by a NAME record
+ * (CC_NAME_NOTE) at the end. Returns 0; or -errno with a line in @err. Free with cc_source_free().
+ */
 CC_NODISCARD int trace_source_new(const char *path, struct cc_err *err, struct cc_source **ret);
 
-/* As trace_reader_seek(); -EOPNOTSUPP for what is not version 3. */
+/* As trace_reader_seek(); -EOPNOTSUPP for what has no trace_reader. */
 CC_NODISCARD int trace_source_seek(struct cc_source *s, cc_ns to, uint64_t max_records,
 				   bool onward);
 
-/* As trace_reader_seek_rough(); -EOPNOTSUPP for what is not version 3. */
+/* As trace_reader_seek_rough(); -EOPNOTSUPP for what has no trace_reader. */
 CC_NODISCARD int trace_source_seek_rough(struct cc_source *s, cc_ns to, uint64_t max_records);
 
-/* Another source on the file of @s, at its start. Returns 0; -EOPNOTSUPP for what is not version 3;
- * -errno. Caller owns *ret. */
+/* Another source on the file of @s, at its start. Returns 0; -EOPNOTSUPP for what has no
+ * trace_reader; -errno. Caller owns *ret. */
 CC_NODISCARD int trace_source_again(const struct cc_source *s, struct cc_source **ret);
 
-/* How many records the same seek would have to read before those at @to; 0 for what is not version
- * 3. */
+/* How many records the same seek would have to read before those at @to; 0 for what has no
+ * trace_reader. */
 uint64_t trace_source_ahead(const struct cc_source *s, cc_ns to, uint64_t max_records, bool onward);
 
 /* What is wrong with the file of a source of trace_source_new(), NULL: nothing met so far. */
 const char *trace_source_damage(const struct cc_source *s);
 
-/* NULL for all but version 3. */
+/* NULL for what has no trace_reader. */
 const struct trace_info *trace_source_info(const struct cc_source *s);
 
 #endif

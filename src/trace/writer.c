@@ -31,7 +31,8 @@ struct trace_writer {
 	struct trace_chunk_head chunk; /* the open one: raw_len, enc_len, rec_cnt, times */
 	struct codec codec;
 	uint8_t enc[TRACE_ENC_MAX];
-	uint8_t out[sizeof(struct trace_chunk_head) + TRACE_ZIP_MAX];
+	uint8_t plain[TRACE_PLAIN_MAX + CODEC_PLAIN_ROOM];
+	uint8_t out[sizeof(struct trace_chunk_head) + TRACE_ZIP_MAX + TRACE_PLAIN_MAX];
 };
 
 /* Writes all of it or, on an error, takes back the part that was, and remembers the error. */
@@ -145,14 +146,15 @@ static int flush_as(struct trace_writer *w, uint32_t magic)
 	if (!w->chunk.rec_cnt)
 		return 0;
 	size_t zipped = libdeflate_zlib_compress(w->zip, w->enc, w->chunk.enc_len,
-						 w->out + sizeof(*h), sizeof(w->out) - sizeof(*h));
+						 w->out + sizeof(*h), TRACE_ZIP_MAX);
 
 	if (!zipped)
 		return w->err = -EIO; /* the bound of the output buffer excludes this */
 	w->chunk.magic = magic;
 	w->chunk.zip_len = (uint32_t)zipped;
 	*h = w->chunk;
-	size_t len = sizeof(*h) + h->zip_len;
+	memcpy(w->out + sizeof(*h) + zipped, w->plain, h->plain_len);
+	size_t len = sizeof(*h) + trace_body_len(h);
 
 	h->crc = crc_of(w->out, len);
 	if (magic == TRACE_CHUNK_MAGIC && index_add(w))
@@ -172,7 +174,10 @@ static void add_record(struct trace_writer *w, const struct cc_rec *rec)
 		codec_reset(&w->codec);
 		w->chunk.first_ns = w->chunk.last_ns = rec->ts;
 	}
-	w->chunk.enc_len += (uint32_t)codec_put(&w->codec, rec, w->enc + w->chunk.enc_len);
+	uint8_t *plain = w->plain + w->chunk.plain_len;
+
+	w->chunk.enc_len += (uint32_t)codec_put(&w->codec, rec, w->enc + w->chunk.enc_len, &plain);
+	w->chunk.plain_len = (uint32_t)(plain - w->plain);
 	w->chunk.raw_len += rec->size;
 	w->chunk.rec_cnt++;
 	w->chunk.first_ns = CC_MIN(w->chunk.first_ns, rec->ts);
@@ -255,7 +260,10 @@ int trace_writer_put(struct trace_writer *w, const struct cc_rec *rec, size_t le
 	return 0;
 }
 
-uint64_t trace_writer_bytes(const struct trace_writer *w) { return w->off + w->chunk.enc_len; }
+uint64_t trace_writer_bytes(const struct trace_writer *w)
+{
+	return w->off + w->chunk.enc_len + w->chunk.plain_len;
+}
 
 static int write_index(struct trace_writer *w)
 {

@@ -12,18 +12,20 @@
 static void mend(uint8_t *p, size_t len)
 {
 	struct trace_head head;
-	struct trace_chunk_head h;
+	struct trace_chunk_head h = { 0 };
+	size_t head_len;
 
 	if (len < sizeof(head))
 		return;
 	memcpy(&head, p, sizeof(head));
-	for (size_t off = head.head_len; off < len && len - off >= sizeof(h);) {
-		memcpy(&h, p + off, sizeof(h));
-		if (h.magic != TRACE_CHUNK_MAGIC || h.zip_len > len - off - sizeof(h))
+	head_len = trace_chunk_head_len(head.version);
+	for (size_t off = head.head_len; off < len && len - off >= head_len;) {
+		memcpy(&h, p + off, head_len);
+		if (h.magic != TRACE_CHUNK_MAGIC || trace_body_len(&h) > len - off - head_len)
 			return;
-		h.crc = (uint32_t)crc32(0, p + off + 8, (uInt)(sizeof(h) - 8 + h.zip_len));
-		memcpy(p + off, &h, sizeof(h));
-		off += sizeof(h) + h.zip_len;
+		h.crc = (uint32_t)crc32(0, p + off + 8, (uInt)(head_len - 8 + trace_body_len(&h)));
+		memcpy(p + off, &h, head_len);
+		off += head_len + trace_body_len(&h);
 	}
 }
 

@@ -21,8 +21,9 @@ enum { SLICES = 16, SLICE_BYTES = 6 << 10, EH_BYTES = 16 << 10, VDSO_BYTES = 8 <
 
 struct slice {
 	struct codec codec;
-	uint8_t raw[SLICE_BYTES], enc[CODEC_MAX(SLICE_BYTES) * 2];
+	uint8_t raw[SLICE_BYTES], enc[CODEC_MAX(SLICE_BYTES) * 2 + SLICE_BYTES], plain[SLICE_BYTES];
 	size_t raw_len, enc_len;
+	uint8_t *plain_end; /* NULL: none */
 	struct trace_writer *writer;
 };
 
@@ -47,7 +48,8 @@ static int add(struct slice *s, const struct cc_rec *rec, size_t len)
 {
 	memcpy(s->raw + s->raw_len, rec, len);
 	s->raw_len += len;
-	s->enc_len += codec_put(&s->codec, rec, s->enc + s->enc_len);
+	s->enc_len +=
+		codec_put(&s->codec, rec, s->enc + s->enc_len, s->plain_end ? &s->plain_end : NULL);
 	return trace_writer_put(s->writer, rec, len);
 }
 
@@ -85,7 +87,9 @@ static int make_slice(const char *dir, const char *recording, int i, uint64_t sk
 	size_t len;
 	int code;
 
-	s.raw_len = s.enc_len = 0;
+	s.raw_len = 0;
+	s.enc_len = 2; /* how many lie apart: fuzz_codec.c */
+	s.plain_end = i % 2 ? NULL : s.plain;
 	codec_reset(&s.codec);
 	code = save(dir, "trace", i, "", 0); /* makes the folder */
 	snprintf(path, sizeof(path), "%s/trace-seeds/made-%d", dir, i);
@@ -107,7 +111,11 @@ static int make_slice(const char *dir, const char *recording, int i, uint64_t sk
 		code = save_source(dir, i, path);
 	if (!code)
 		code = save(dir, "engine", i, s.raw, s.raw_len);
-	return code ? code : save(dir, "codec", i, s.enc, s.enc_len);
+	uint16_t plain = (uint16_t)(s.plain_end ? s.plain_end - s.plain : 0);
+
+	memcpy(s.enc, &plain, sizeof(plain));
+	memcpy(s.enc + s.enc_len, s.plain, plain);
+	return code ? code : save(dir, "codec", i, s.enc, s.enc_len + plain);
 }
 
 static int make_ehframe(const char *dir)

@@ -89,36 +89,54 @@ Test(trace, storm_is_small_and_whole)
 	free(s.bytes);
 }
 
-/* Good encodings with some bytes changed: a CRC proves only that somebody computed it. */
+/* Records that are coded, with bytes apart or without. Returns the bytes of the others. */
+static size_t code_some(struct codec *c, uint64_t *seed, uint8_t *out, uint8_t **plain)
+{
+	struct stream s = { 0 };
+	size_t len = 0;
+
+	add_storm(&s, 4, stream_random(seed));
+	for (int i = 0; i < 4; i++)
+		add_random(&s, 2 + stream_random(seed) % 80, 16 + 8 * (stream_random(seed) % 40),
+			   seed);
+	codec_reset(c);
+	for (size_t off = 0; off < s.len; off += ((struct cc_rec *)(s.bytes + off))->size)
+		len += codec_put(c, (struct cc_rec *)(s.bytes + off), out + len, plain);
+	free(s.bytes);
+	return len;
+}
+
+/* Good encodings with some bytes changed or cut: a CRC proves only that somebody computed it. */
 Test(trace, hostile_bytes_behind_a_good_crc)
 {
 	enum { CAP = 65536, ROUNDS = 30000 };
 	struct codec *c = malloc(sizeof(*c));
-	uint64_t *out = malloc(CAP), seed = 99, good = 0, bad = 0;
-	uint8_t in[8192];
+	uint64_t *out = malloc(CAP), seed = 99, good = 0, bad = 0, short_of_plain = 0;
+	uint8_t in[8192], plain[512];
 
 	for (int round = 0; round < ROUNDS; round++) {
-		struct stream s = { 0 };
-		size_t len = 0;
+		uint8_t *plain_end = plain;
+		bool apart = round % 2, cut = false;
+		size_t len = code_some(c, &seed, in, apart ? &plain_end : NULL);
+		struct codec_in from = { .p = in, .end = in + len };
 
-		add_storm(&s, 4, stream_random(&seed));
-		for (int i = 0; i < 4; i++)
-			add_random(&s, 2 + stream_random(&seed) % 80,
-				   16 + 8 * (stream_random(&seed) % 40), &seed);
-		codec_reset(c);
-		for (size_t off = 0; off < s.len; off += ((struct cc_rec *)(s.bytes + off))->size)
-			len += codec_put(c, (struct cc_rec *)(s.bytes + off), in + len);
-		free(s.bytes);
 		for (uint64_t n = stream_random(&seed) % 4; n > 0; n--)
 			in[stream_random(&seed) % len] = (uint8_t)stream_random(&seed);
+		if (apart) {
+			cut = stream_random(&seed) % 8 == 0;
+			from.plain = plain;
+			from.plain_end = cut ? plain_end - 1 : plain_end;
+		}
 		codec_reset(c);
-		for (const uint8_t *p = in; p < in + len;) {
+		while (from.p < from.end) {
 			const struct cc_rec *rec;
-			int n = codec_get(c, &p, in + len, out, CAP, &rec);
+			int n = codec_get(c, &from, out, CAP, &rec);
 
-			cr_assert_leq((uintptr_t)p, (uintptr_t)(in + len));
+			cr_assert_leq((uintptr_t)from.p, (uintptr_t)from.end);
+			cr_assert_leq((uintptr_t)from.plain, (uintptr_t)from.plain_end);
 			if (n < 0) {
 				bad++;
+				short_of_plain += cut;
 				break;
 			}
 			cr_assert_eq(n, rec->size);
@@ -128,8 +146,73 @@ Test(trace, hostile_bytes_behind_a_good_crc)
 	}
 	cr_expect_gt(good, ROUNDS);
 	cr_expect_gt(bad, ROUNDS / 10);
+	cr_expect_gt(short_of_plain, ROUNDS / 100);
 	free(out);
 	free(c);
+}
+
+/* What was recorded before: the bundled recording is of version 3, and stays so. What its index
+ * says there is comes out, and again when it is written anew. */
+Test(trace, version_3_is_read)
+{
+	static const char demo[] = CC_SRC_DIR "/testdata/demo.criticast";
+	struct stream s = { 0 };
+	struct trace_reader *r;
+	const struct cc_rec *rec;
+	struct cc_err err;
+	char path[64];
+	uint8_t *file;
+	bool damaged;
+	size_t len;
+
+	len = slurp(demo, &file);
+	cr_assert_eq(((const struct trace_head *)file)->version, 3);
+	free(file);
+	cr_assert_eq(trace_reader_open(demo, &err, &r), 0, "%s", err.msg);
+	while (trace_reader_next(r, &rec, &len) == 1)
+		stream_add(&s, rec);
+	cr_expect_null(trace_reader_damage(r));
+	cr_expect(trace_reader_info(r)->complete);
+	cr_expect_eq(trace_reader_info(r)->rec_cnt, s.cnt);
+	cr_expect_eq(trace_reader_info(r)->raw_bytes, s.len);
+	temp_path(path);
+	write_stream(path, &s);
+	cr_expect_eq(read_prefix(path, &s, &damaged), s.len);
+	cr_expect_not(damaged);
+	cr_expect_lt(slurp(path, &file), trace_reader_info(r)->file_bytes, "it grew");
+	trace_reader_free(r);
+	unlink(path);
+	free(file);
+	free(s.bytes);
+}
+
+/* A chunk whose CRC fits and that has fewer bytes apart than its records need. */
+Test(trace, too_few_bytes_apart)
+{
+	struct stream s = { 0 };
+	struct trace_chunk_head h;
+	char path[64];
+	uint8_t *file;
+	bool damaged;
+
+	temp_path(path);
+	add_storm(&s, 100, 5);
+	write_stream(path, &s);
+	slurp(path, &file);
+	uint8_t *at = file + sizeof(struct trace_head);
+
+	memcpy(&h, at, sizeof(h));
+	cr_assert_gt(h.plain_len, 100 * 3 * 2 - 1);
+	h.plain_len--;
+	memcpy(at, &h, sizeof(h));
+	h.crc = (uint32_t)crc32(0, at + 8, (uInt)(sizeof(h) - 8 + trace_body_len(&h)));
+	memcpy(at, &h, sizeof(h));
+	spill(path, file, sizeof(struct trace_head) + sizeof(h) + trace_body_len(&h));
+	cr_expect_eq(read_prefix(path, &s, &damaged), 99 * 64);
+	cr_expect(damaged);
+	unlink(path);
+	free(file);
+	free(s.bytes);
 }
 
 Test(trace, refuses_what_is_no_recording)
@@ -145,7 +228,7 @@ Test(trace, refuses_what_is_no_recording)
 		spill(path, (const uint8_t *)texts[i], strlen(texts[i]));
 		cr_expect_eq(trace_reader_open(path, &err, &r), -EBADMSG);
 	}
-	struct trace_head h = { TRACE_MAGIC, 4, TRACE_LITTLE, 0, 1, 16 };
+	struct trace_head h = { TRACE_MAGIC, TRACE_VERSION + 1, TRACE_LITTLE, 0, 1, 16 };
 
 	spill(path, (const uint8_t *)&h, sizeof(h));
 	cr_expect_eq(trace_reader_open(path, &err, &r), -EBADMSG);

@@ -35,7 +35,7 @@ Test(trace_damage, cut_at_every_byte)
 		memcpy(&h, file + off, sizeof(h));
 		if (h.magic != TRACE_CHUNK_MAGIC)
 			break;
-		off += sizeof(h) + h.zip_len;
+		off += sizeof(h) + trace_body_len(&h);
 		raw += h.raw_len;
 		cr_assert_lt(chunks, 3);
 		chunk_end[chunks] = off;
@@ -68,12 +68,12 @@ Test(trace_damage, cut_at_every_byte)
 /* Bytes of records in the chunks of @file that are whole before @cut. */
 static size_t whole_before(const uint8_t *file, size_t len, size_t cut)
 {
-	struct trace_chunk_head h;
-	size_t raw = 0;
+	size_t raw = 0, head_len = trace_chunk_head_len(((const struct trace_head *)file)->version);
+	struct trace_chunk_head h = { 0 };
 
-	for (size_t off = sizeof(struct trace_head); off + sizeof(h) <= len;) {
-		memcpy(&h, file + off, sizeof(h));
-		off += sizeof(h) + h.zip_len;
+	for (size_t off = sizeof(struct trace_head); off + head_len <= len;) {
+		memcpy(&h, file + off, head_len);
+		off += head_len + trace_body_len(&h);
 		if ((h.magic != TRACE_CHUNK_MAGIC && h.magic != TRACE_KEY_MAGIC) || off > cut)
 			break;
 		raw += h.magic == TRACE_CHUNK_MAGIC ? h.raw_len : 0;
