@@ -11,7 +11,7 @@
 enum { COL_SITE, COL_RESOURCE, COL_WAKER, COL_HOLDER, COL_CNT };
 
 /* A value that more than half of the weight agrees on, found in one pass (Boyer and Moore, "MJRTY",
- * 1991) and proven in a second. */
+ * 1991) and proven in a second, over what was told. */
 struct majority {
 	cc_str value;
 	cc_ns weight; /* of the first pass */
@@ -27,6 +27,7 @@ struct row {
 	double conf_sum;         /* confidence x ns */
 	uint32_t requests, sums; /* sums: in sums[], one for each request seen */
 	uint32_t sum;            /* its latest there */
+	uint32_t told;           /* 1 + index of its latest there */
 	const struct cc_request *last;
 };
 
@@ -35,7 +36,7 @@ struct sum { /* of one request in one row */
 	cc_ns ns;
 };
 
-struct told { /* a piece, as it is counted */
+struct told { /* pieces of a row that say the same */
 	uint32_t row;
 	cc_str col[COL_CNT];
 	cc_ns ns;
@@ -48,6 +49,7 @@ struct table {
 	struct map index; /* class and group's name -> 1 + row */
 	VEC(struct row) rows;
 	VEC(struct sum) sums;
+	struct map told_of; /* hash of what is said -> 1 + index */
 	VEC(struct told) told;
 };
 
@@ -88,11 +90,13 @@ static struct row *row_of(struct table *t, const struct cc_piece *p)
 }
 
 /* A piece as the rows see it: unknown, without names, below the wanted confidence. */
-static struct cc_piece seen_as(const struct table *t, const struct cc_piece *p)
+static const struct cc_piece *seen_as(const struct table *t, const struct cc_piece *p,
+				      struct cc_piece *buf)
 {
 	if (p->confidence >= t->o->min_confidence)
-		return *p;
-	return (struct cc_piece){ .start = p->start, .end = p->end, .cls = WAIT_UNKNOWN };
+		return p;
+	*buf = (struct cc_piece){ .start = p->start, .end = p->end, .cls = WAIT_UNKNOWN };
+	return buf;
 }
 
 /* How much of @p would go with it: not what another one, begun together with whom it waited for,
@@ -102,12 +106,58 @@ static cc_ns saved(const struct cc_piece *p, cc_ns sibling_end)
 	return p->end - CC_MAX(p->start, CC_MIN(p->end, sibling_end));
 }
 
+static void vote(struct majority *m, cc_str v, cc_ns weight)
+{
+	if (m->value == v) {
+		m->weight += weight;
+	} else if (m->weight < weight) {
+		m->value = v;
+		m->weight = weight - m->weight;
+	} else {
+		m->weight -= weight;
+	}
+}
+
+static bool says_the_same(const struct told *a, const struct told *b)
+{
+	return a->row == b->row && !memcmp(a->col, b->col, sizeof(a->col));
+}
+
+/* What @p says, in @row: as the piece of this row before it, as a rule. */
+static int tell(struct table *t, struct row *row, const struct cc_piece *p, cc_ns ns)
+{
+	struct told told = { .row = (uint32_t)(row - t->rows.p) };
+	uint64_t key = told.row;
+	uint32_t at = row->told;
+
+	for (unsigned int c = 0; c < COL_CNT; c++)
+		told.col[c] = column(t->n, c, p);
+	if (!at || !says_the_same(&t->told.p[at - 1], &told)) {
+		for (unsigned int c = 0; c < COL_CNT; c++)
+			key = map_mix2(key, told.col[c]);
+		while ((at = map_get(&t->told_of, key)) &&
+		       !says_the_same(&t->told.p[at - 1], &told))
+			key++; /* another one has this key */
+	}
+	if (!at) {
+		if (vec_reserve(&t->mem, &t->told, t->told.cnt + 1) ||
+		    map_put(&t->mem, &t->told_of, key, t->told.cnt + 1))
+			return -ENOMEM;
+		t->told.p[t->told.cnt++] = told;
+		at = t->told.cnt;
+	}
+	t->told.p[at - 1].ns += ns;
+	row->told = at;
+	return 0;
+}
+
 static int add(struct table *t, const struct cc_request *r, const struct cc_piece *piece,
 	       const struct cc_piece *counted, cc_ns sibling_end)
 {
 	cc_ns ns = piece_ns(counted);
-	struct cc_piece p = seen_as(t, piece);
-	struct row *row = row_of(t, &p);
+	struct cc_piece buf;
+	const struct cc_piece *p = seen_as(t, piece, &buf);
+	struct row *row = row_of(t, p);
 
 	if (!row)
 		return -ENOMEM;
@@ -125,33 +175,20 @@ static int add(struct table *t, const struct cc_request *r, const struct cc_piec
 	ns *= request_weight(r);
 	row->total += ns;
 	row->what_if += saved(counted, sibling_end) * request_weight(r);
-	row->conf_sum += (double)ns * p.confidence;
-	row->herd = CC_MAX(row->herd, p.herd);
-	if (vec_reserve(&t->mem, &t->told, t->told.cnt + 1))
-		return -ENOMEM;
-	struct told *told = &t->told.p[t->told.cnt++];
-
-	told->row = (uint32_t)(row - t->rows.p);
-	told->ns = ns;
-	for (unsigned int c = 0; c < COL_CNT; c++) {
-		cc_str v = told->col[c] = column(t->n, c, &p);
-		struct majority *m = &row->col[c];
-
-		if (m->value == v) {
-			m->weight += ns;
-		} else if (m->weight < ns) {
-			m->value = v;
-			m->weight = ns - m->weight;
-		} else {
-			m->weight -= ns;
-		}
-	}
-	return 0;
+	row->conf_sum += (double)ns * p->confidence;
+	row->herd = CC_MAX(row->herd, p->herd);
+	return tell(t, row, p, ns);
 }
 
-/* The second pass of each majority. */
+/* Both passes of each majority. */
 static void prove(struct table *t)
 {
+	for (uint32_t i = 0; i < t->told.cnt; i++) {
+		const struct told *told = &t->told.p[i];
+
+		for (unsigned int c = 0; c < COL_CNT; c++)
+			vote(&t->rows.p[told->row].col[c], told->col[c], told->ns);
+	}
 	for (uint32_t i = 0; i < t->told.cnt; i++) {
 		const struct told *told = &t->told.p[i];
 		struct row *row = &t->rows.p[told->row];
@@ -162,24 +199,36 @@ static void prove(struct table *t)
 	}
 }
 
-static int add_pieces(struct table *t, const struct cc_request *r)
+static int add_first(struct table *t, const struct cc_request *r)
 {
-	const struct cc_piece *path = r->path_ok ? request_path(r, t->n->path) : NULL;
+	const struct cc_piece *p;
+	struct path_iter it;
+	int err = 0;
+
+	for (path_iter_init(&it, r); !err && (p = path_iter_next(&it));)
+		if (p->depth == 0)
+			err = add(t, r, p, p, p->sibling_end);
+	return err;
+}
+
+static int add_root_causes(struct table *t, const struct cc_request *r)
+{
+	const struct cc_piece *path = request_path(r, t->n->path);
 	struct leaf_iter it;
 	int err = 0;
 
 	if (!path)
-		return r->path_ok ? -ENOMEM : 0;
-	if (!t->o->root_causes) {
-		for (uint32_t i = 0; i < r->path_cnt && !err; i++) {
-			if (path[i].depth == 0)
-				err = add(t, r, &path[i], &path[i], path[i].sibling_end);
-		}
-		return err;
-	}
+		return -ENOMEM;
 	for (leaf_iter_init(&it, path, r->path_cnt); !err && leaf_iter_next(&it);)
 		err = add(t, r, &path[it.known], &path[it.leaf], path[it.top].sibling_end);
 	return err;
+}
+
+static int add_pieces(struct table *t, const struct cc_request *r)
+{
+	if (!r->path_ok)
+		return 0;
+	return t->o->root_causes ? add_root_causes(t, r) : add_first(t, r);
 }
 
 static int by_row_and_ns(const void *pa, const void *pb)
@@ -271,6 +320,7 @@ int agg_waits(const struct cc_request *const *r, size_t cnt, const struct agg_wa
 		*ret_cnt = CC_MIN(t.rows.cnt, o->max_rows);
 	}
 	map_done(&t.mem, &t.index);
+	map_done(&t.mem, &t.told_of);
 	vec_done(&t.mem, &t.rows);
 	vec_done(&t.mem, &t.sums);
 	vec_done(&t.mem, &t.told);

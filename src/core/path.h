@@ -253,6 +253,20 @@ void path_buf_done(struct path_buf *buf);
 /* Its path_cnt pieces, in @buf or where they are; NULL: no memory. */
 const struct cc_piece *request_path(const struct cc_request *r, struct path_buf *buf);
 
+/* Its pieces one after the other, without room for all of them: faster where none is looked at
+ * twice. for (path_iter_init(&it, r); (p = path_iter_next(&it));) ... */
+struct path_iter {
+	const struct cc_piece *path; /* where it is not packed: the next one */
+	uint32_t left;
+	const uint8_t *from;
+	uint64_t met; /* bit by class: there is a last one */
+	const struct cc_piece *prev;
+	struct cc_piece first, last[64]; /* of each class */
+};
+void path_iter_init(struct path_iter *it, const struct cc_request *r);
+const struct cc_piece *
+path_iter_next(struct path_iter *it); /* borrowed until the next; NULL: end */
+
 /* What its path adds up to, in @buf or where it is; all zero without a path. */
 const struct cc_found *request_found(const struct cc_request *r, struct cc_found *buf);
 const struct cc_dominant *request_dominant(const struct cc_request *r);

@@ -252,18 +252,19 @@ static void get_field(const uint8_t **from, struct cc_piece *p, int nr)
 	}
 }
 
-/* *@p is as its base. */
+/* *@p is as its base, and may be the piece before it. */
 static const uint8_t *unpack_piece(const uint8_t *from, const struct cc_piece *prev,
 				   struct cc_piece *p)
 {
 	bool moves = *from++ & DEEPER_OR_NOT;
 	uint64_t set = get_varint(&from);
 	const struct cc_piece base = { .evidence = p->evidence, .confidence = p->confidence };
+	uint16_t depth = moves ? (uint16_t)get_varint(&from) : prev->depth;
 
-	p->depth = moves ? (uint16_t)get_varint(&from) : prev->depth;
 	if (set & HAS_CONFIDENCE)
 		p->confidence = *from++;
-	p->start = set & HAS_START ? get_varint(&from) : start_after(prev, p->depth);
+	p->start = set & HAS_START ? get_varint(&from) : start_after(prev, depth);
+	p->depth = depth;
 	p->end = p->start + get_varint(&from);
 	for (uint64_t left = set & (HAS_CONFIDENCE - 1); left; left &= left - 1)
 		get_field(&from, p, __builtin_ctzll(left));
@@ -285,6 +286,35 @@ static void unpack_all(const struct kept_path *k, struct cc_piece *p, uint32_t c
 		from = unpack_piece(from, prev, &p[i]);
 		last[cls] = &p[i];
 	}
+}
+
+void path_iter_init(struct path_iter *it, const struct cc_request *r)
+{
+	it->left = r->path || r->kept ? r->path_cnt : 0;
+	it->path = r->path;
+	it->met = 0;
+	if (!it->left || it->path)
+		return;
+	it->from = pieces_of(r->kept);
+	it->first = (struct cc_piece){ .start = r->kept->start, .end = r->kept->start };
+	it->prev = &it->first;
+}
+
+const struct cc_piece *path_iter_next(struct path_iter *it)
+{
+	if (!it->left)
+		return NULL;
+	it->left--;
+	if (it->path)
+		return it->path++;
+	unsigned int cls = *it->from & CLASS_MASK;
+	struct cc_piece *p = &it->last[cls];
+
+	if (!(it->met & 1ull << cls))
+		*p = (struct cc_piece){ .cls = (uint8_t)cls };
+	it->met |= 1ull << cls;
+	it->from = unpack_piece(it->from, it->prev, p);
+	return it->prev = p;
 }
 
 const struct cc_piece *request_path(const struct cc_request *r, struct path_buf *buf)

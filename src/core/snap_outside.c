@@ -68,12 +68,12 @@ int snap_outside(struct snap_build *b)
 
 	for (uint32_t i = 0; i < b->done.cnt && !err; i++) {
 		const struct cc_request *r = b->done.p[i];
-		const struct cc_piece *path = request_path(r, &b->path);
+		const struct cc_piece *p;
+		struct path_iter it;
 
-		err = path ? 0 : -ENOMEM;
-		for (uint32_t k = 0; r->path_ok && k < r->path_cnt && !err; k++) {
-			const struct cc_piece *p = &path[k];
-
+		if (!r->path_ok)
+			continue;
+		for (path_iter_init(&it, r); !err && (p = path_iter_next(&it));) {
 			if (!p->depth && p->cls == WAIT_RUNQ && p->occupant_tid &&
 			    p->occupant_tgid != p->tgid && !is_target(b, p->occupant_tgid))
 				err = add(b, &v, &index, r, p);
