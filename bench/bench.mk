@@ -32,5 +32,5 @@ bench-trace: all $(O)/bench/trace $(O)/bench/seek
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/trace_peers
 bench-stacks: all $(O)/bench/stacks
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/stack_peers
-bench-go: all $(O)/bench/http_load $(O)/bench/trap $(O)/bench/ref.bpf.o
+bench-go: all $(O)/bench/http_load $(O)/bench/trap
 	$(Q)BUILD=$(O) CRITICAST=$(CURDIR)/$(O)/criticast bench/go

@@ -42,10 +42,6 @@ int BPF_PROG(empty_switch, bool preempt, struct task_struct *prev, struct task_s
 SEC("tp_btf/sched_waking")
 int BPF_PROG(empty_waking, struct task_struct *p) { return 0; }
 
-/* for bench/trap.c */
-SEC("uprobe")
-int trap_uprobe(void *ctx) { return 0; }
-
 static __always_inline void emit(struct task_struct *next, struct waiting *w)
 {
 	struct bare *b = bpf_ringbuf_reserve(&ring, sizeof(*b), 0);

@@ -19,8 +19,9 @@ int go_gopark(struct pt_regs *ctx)
 /* A goroutine that has not run yet has not even so many bytes on its stack. */
 #define NEW_BYTES 64
 
-/* runqput(p, gp, next): gp was made by the running goroutine, or ready by it, or by the scheduler
- * when a timer fired; or it gave its thread up to another one. */
+/* runqput(p, gp, next), where the above cannot be probed each: gp was made by the running
+ * goroutine, or ready by it, or by the scheduler when a timer fired; or it gave its thread up to
+ * another one. */
 SEC("uprobe")
 int go_runnable(struct pt_regs *ctx)
 {
@@ -49,6 +50,39 @@ int go_runnable(struct pt_regs *ctx)
 	return 0;
 }
 
+/* newproc() is about to call runqput(p, gp, next): the running goroutine made gp. */
+SEC("uprobe")
+int go_made(struct pt_regs *ctx)
+{
+	__u64 gp = GO_ARG1(ctx);
+	struct go_words g;
+	struct go_here h;
+
+	if (go_here(&h, ctx, CC_BPF_GO_AT_MADE))
+		go_born(&h, go_state(h.cur->tgid, gp), gp, go_current(&h, &g));
+	return 0;
+}
+
+/* ready(gp, ...): by the running goroutine, or by the scheduler when a timer fired */
+SEC("uprobe")
+int go_ready(struct pt_regs *ctx)
+{
+	__u64 gp = GO_ARG0(ctx);
+	struct cc_bpf_go_state *s;
+	struct go_words g;
+	struct go_here h;
+	__u64 goid;
+
+	if (!go_here(&h, ctx, CC_BPF_GO_AT_READY))
+		return 0;
+	goid = go_current(&h, &g);
+	s = go_state(h.cur->tgid, gp);
+	if (s && go_read_words(&g, gp, GO_G_BYTES) &&
+	    s->goid == go_word(&g, gp, h.go->at.g_goid, GO_G_BYTES))
+		go_wake(&h, s, goid, gp, &g);
+	return 0;
+}
+
 /* Gosched(), by the goroutine itself */
 SEC("uprobe")
 int go_gosched(struct pt_regs *ctx)
@@ -60,8 +94,8 @@ int go_gosched(struct pt_regs *ctx)
 	return 0;
 }
 
-/* goschedImpl(gp, ...), gopreempt_m(gp), goschedguarded_m(gp), preemptPark(gp), on g0, whose stack
- * never grows */
+/* goschedImpl(gp, ...), gopreempt_m(gp), goschedguarded_m(gp), goyield_m(gp), preemptPark(gp), on
+ * g0, whose stack never grows */
 SEC("uprobe")
 int go_sched(struct pt_regs *ctx)
 {

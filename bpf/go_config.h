@@ -10,6 +10,10 @@
 #define CC_BPF_GO_HANDLERS 32
 #define CC_BPF_GO_PROCS 1024 /* Go processes at once */
 
+/* One more counter, above all CC_CNT_*, which no stream tells: of CC_CNT_GO_HITS, those on a nop
+ * that the kernel makes a call of (since 6.18), which cost less. */
+#define CC_BPF_CNT_GO_NOPS 31
+
 /* What gopark's lock argument and the goroutine's state say about the thing waited for. */
 enum {
 	CC_BPF_GO_OBJ_NONE,
@@ -26,6 +30,9 @@ enum {
 enum {
 	CC_BPF_GO_AT_PARK,
 	CC_BPF_GO_AT_RUNNABLE,
+	CC_BPF_GO_AT_MADE,
+	CC_BPF_GO_AT_READY,
+	CC_BPF_GO_AT_YIELD,
 	CC_BPF_GO_AT_STATUS,
 	CC_BPF_GO_AT_END,
 	CC_BPF_GO_AT_END_OLD,
@@ -52,6 +59,7 @@ struct cc_bpf_go { /* of one process */
 	__s64 recv_at; /* the runtime's recv() begins so far behind that */
 	__u64 recv_size;
 	__u32 repeats;   /* bits of CC_BPF_GO_AT_* */
+	__u32 on_nop;    /* the same: of those on a nop that may have become a call */
 	__u32 good;      /* threads seen whose g led back to them: procid == tid, curg == g */
 	__u32 bad;       /* ... and not */
 	__u32 cls_write; /* WAIT_* of an IO wait to write; to read: as the reason says */

@@ -24,6 +24,8 @@ static __always_inline bool go_here(struct go_here *h, struct pt_regs *ctx, __u3
 	if (!h->go || !go_trusted(h->go))
 		return false;
 	cnt_add(CC_CNT_GO_HITS, 1);
+	if (h->go->on_nop >> site & 1)
+		cnt_add(CC_BPF_CNT_GO_NOPS, 1);
 	if (h->go->repeats >> site & 1 && GO_BRANCH(ctx))
 		return false;
 	h->g = GO_G(ctx);

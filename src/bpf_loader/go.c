@@ -17,8 +17,6 @@
 
 #include "criticast.skel.h"
 
-#define TRACE_UPROBE_MULTI 48 /* enum bpf_attach_type, since 6.6 */
-
 static const char *const tier_names[] = {
 	[LOADER_GO_AUTO] = "auto",   [LOADER_GO_OFF] = "off",   [LOADER_GO_ID] = "id",
 	[LOADER_GO_WAITS] = "waits", [LOADER_GO_FULL] = "full",
@@ -61,10 +59,9 @@ int go_prepare(struct loader *l, bool use)
 	l->go = calloc(1, sizeof(*l->go));
 	if (!l->go)
 		return -ENOMEM;
-	l->go->multi = go_has_multi();
+	l->go->multi = uprobe_has_multi();
 	for (size_t i = 0; i < cnt && l->go->multi; i++)
-		bpf_program__set_expected_attach_type(progs[i],
-						      (enum bpf_attach_type)TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(progs[i], (enum bpf_attach_type)UPROBE_MULTI);
 	return 0;
 }
 
@@ -170,6 +167,7 @@ static int push(struct loader *l, struct go_proc *p)
 
 int go_probe_all(struct loader *l, struct go_proc *p, struct cc_err *why)
 {
+	go_watch_measure(l->go);
 	int err = go_attach(l, p, why);
 	if (err)
 		return err;
@@ -223,6 +221,7 @@ static int take_on(struct loader *l, uint32_t tgid, const struct go_target *t)
 		return -ENOMEM;
 	p->tgid = tgid;
 	p->slot = slot;
+	p->multi = l->go->multi;
 	p->target = *t;
 	p->tier = go_tier_choose(t, l->o.go.tier, l->o.go.force, &why);
 	int err = why.msg[0] ? go_note(l->go, "go: pid %u (%s): tier %s: %s", tgid, t->version,
@@ -321,7 +320,7 @@ enum loader_go_tier go_tier_now(const struct loader *l, const struct go_proc *p)
 {
 	if (p->state == LOADER_GO_STATE_WRONG)
 		return LOADER_GO_OFF;
-	return l->go->cost.level == GO_LEVEL_NONE ? LOADER_GO_ID : p->tier;
+	return l->go->watch.choice.level == GO_LEVEL_NONE ? LOADER_GO_ID : p->tier;
 }
 
 int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t max)
@@ -340,6 +339,8 @@ int loader_go_procs(struct cc_source *s, struct loader_go_proc *ret, uint32_t ma
 			.bad = p->bad,
 			.probe_cnt = p->probe_cnt,
 			.multi = l->go->multi,
+			.trap_ns = l->go->watch.price.trap,
+			.nop_ns = l->go->watch.price.nop,
 			.target = &p->target,
 		};
 	}

@@ -12,6 +12,7 @@
 #include "loader_int.h"
 
 #include "../../bpf/go_config.h"
+#include "go_cost.h"
 
 #include "go_target.h"
 
@@ -42,20 +43,20 @@ struct go_proc {
 	struct go_ends ends;
 	uint32_t refused; /* times that its layout was judged wrong */
 	bool known;       /* it is in the kernel's table */
+	bool multi;       /* its probes are uprobe_multi's */
 	bool seeded;      /* those that waited before are in the kernel's table, and not told yet */
 	uint32_t probe_cnt;
 	struct go_probe probes[CC_BPF_GO_AT_CNT];
 };
 
-struct go_cost {              /* go_cost.c: the choice of tier auto */
-	uint64_t hits;        /* as last read */
-	cc_ns cpu, at;        /* CPU time of all processes, and when it was read */
-	uint32_t level;       /* of thinning out: 0 all probes, GO_LEVEL_THIN, GO_LEVEL_NONE */
-	uint32_t over, under; /* intervals in a row */
-	bool told;            /* what they cost, once */
+struct go_watch { /* go_watch.c */
+	struct uprobe_price price;
+	struct go_hits hits; /* as last read */
+	cc_ns cpu, at;       /* CPU time of all processes, and when it was read */
+	struct go_choice choice;
+	bool measured; /* the price was, or cannot be had */
+	bool told;     /* what they cost, once */
 };
-
-enum { GO_LEVEL_ALL = 0, GO_LEVEL_THIN = 1, GO_LEVEL_NONE = 2 };
 
 struct go_side {
 	struct go_proc **procs;
@@ -65,7 +66,7 @@ struct go_side {
 	size_t wanted_cnt, wanted_cap;
 	bool multi;           /* uprobe_multi is there */
 	struct rec_buf notes; /* for the stream */
-	struct go_cost cost;
+	struct go_watch watch;
 	cc_ns opened_at; /* waits that began before were looked at by go_refresh() */
 };
 
@@ -93,9 +94,12 @@ int go_refresh(struct loader *l, bool last, struct rec_buf *b);
 
 /* Once an interval: says what the probes cost; in tier auto gives probes up when they cost too much
  * of the target's CPU, takes them up again when it has time. 0 or negative. */
-int go_cost_watch(struct loader *l);
+int go_watch(struct loader *l);
 
-/* For go_cost.c: a line for the user; and @p's probes as of the tier @tier, waits or id. */
+/* Before the first probe is set: measures what a hit costs on this machine. */
+void go_watch_measure(struct go_side *g);
+
+/* For go_watch.c: a line for the user; and @p's probes as of the tier @tier, waits or id. */
 CC_PRINTF(2, 3) int go_note(struct go_side *g, const char *fmt, ...);
 int go_change(struct loader *l, struct go_proc *p, uint32_t level);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "go_attach.h"
 
+#include "uprobe.h"
 #include "wait_class.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -15,14 +15,6 @@
 
 #define REASON_IO 2 /* in every version */
 #define SEED_MULT 0x9e3779b97f4a7c15ull
-
-/* From include/uapi/linux/bpf.h of 6.6; older headers have neither. */
-#define TRACE_UPROBE_MULTI 48
-struct link_create_multi {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t cnt, multi_flags, pid, pad;
-};
 
 enum { IN_WAITS = 1 << LOADER_GO_WAITS, IN_FULL = 1 << LOADER_GO_FULL };
 
@@ -36,25 +28,32 @@ enum { TO_19 = 1 << 8, FROM_20 = 1 << 9 };
 /* Shows ends of goroutines as they come; on and off: go_ends.c. */
 enum { ENDS = 1 << 10 };
 
+/* Who is made and who is ready, each where it comes from, which may cost less; else where both are
+ * queued. */
+enum { APART = 1 << 11, QUEUED = 1 << 12 };
+
 /* Kernel side bit, site, tiers and versions, those that cannot be without it, reads a channel,
  * program. Where a goroutine begins to run there is none: see bpf/go_run.h. */
-#define GO_ROWS(X)                                                    \
-	X(PARK, GOPARK, IN_BOTH, IN_BOTH, 0, go_gopark)               \
-	X(RUNNABLE, RUNQPUT, IN_WAITS, IN_WAITS, 0, go_runnable)      \
-	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus)     \
-	X(END, GDESTROY, IN_WAITS | ENDS, 0, 0, go_end)               \
-	X(END_OLD, GOEXIT0, IN_WAITS | ENDS, 0, 0, go_end)            \
-	X(CORO, COROSTART, IN_WAITS, 0, 0, go_coro)                   \
-	X(GOSCHED, GOSCHED, IN_WAITS | TO_19, 0, 0, go_gosched)       \
-	X(SCHED, GOSCHEDIMPL, IN_WAITS | FROM_20, 0, 0, go_sched)     \
-	X(SCHED_PREEMPT, GOPREEMPT, IN_WAITS | TO_19, 0, 0, go_sched) \
-	X(SCHED_GUARDED, GOGUARDED, IN_WAITS | TO_19, 0, 0, go_sched) \
-	X(PREEMPT, PREEMPTPARK, IN_WAITS, 0, 0, go_sched)             \
-	X(SEMA, SEMACQUIRE1, IN_BOTH, 0, 0, go_semacquire1)           \
-	X(PUT, CALL_PUT, IN_BOTH, 0, 1, go_put)                       \
-	X(TAKE, CALL_TAKE, IN_BOTH, 0, 1, go_take)                    \
-	X(SELECT0, CALL_SELECT0, IN_BOTH, 0, 1, go_select)            \
-	X(SELECT1, CALL_SELECT1, IN_BOTH, 0, 1, go_select)            \
+#define GO_ROWS(X)                                                        \
+	X(PARK, GOPARK, IN_BOTH, IN_BOTH, 0, go_gopark)                   \
+	X(RUNNABLE, RUNQPUT, IN_WAITS | QUEUED, IN_WAITS, 0, go_runnable) \
+	X(MADE, CALL_MADE, IN_WAITS | APART, IN_WAITS, 0, go_made)        \
+	X(READY, READY, IN_WAITS | APART, IN_WAITS, 0, go_ready)          \
+	X(YIELD, GOYIELD, IN_WAITS | APART, IN_WAITS, 0, go_sched)        \
+	X(STATUS, CASGSTATUS, IN_FULL, IN_FULL, 0, go_casgstatus)         \
+	X(END, GDESTROY, IN_WAITS | ENDS, 0, 0, go_end)                   \
+	X(END_OLD, GOEXIT0, IN_WAITS | ENDS, 0, 0, go_end)                \
+	X(CORO, COROSTART, IN_WAITS, 0, 0, go_coro)                       \
+	X(GOSCHED, GOSCHED, IN_WAITS | TO_19, 0, 0, go_gosched)           \
+	X(SCHED, GOSCHEDIMPL, IN_WAITS | FROM_20, 0, 0, go_sched)         \
+	X(SCHED_PREEMPT, GOPREEMPT, IN_WAITS | TO_19, 0, 0, go_sched)     \
+	X(SCHED_GUARDED, GOGUARDED, IN_WAITS | TO_19, 0, 0, go_sched)     \
+	X(PREEMPT, PREEMPTPARK, IN_WAITS, 0, 0, go_sched)                 \
+	X(SEMA, SEMACQUIRE1, IN_BOTH, 0, 0, go_semacquire1)               \
+	X(PUT, CALL_PUT, IN_BOTH, 0, 1, go_put)                           \
+	X(TAKE, CALL_TAKE, IN_BOTH, 0, 1, go_take)                        \
+	X(SELECT0, CALL_SELECT0, IN_BOTH, 0, 1, go_select)                \
+	X(SELECT1, CALL_SELECT1, IN_BOTH, 0, 1, go_select)                \
 	X(PASS, CALL_PASS, IN_BOTH, 0, 1, go_pass)
 
 static const struct row {
@@ -69,10 +68,33 @@ static const struct row {
 #undef X
 };
 
-static bool is_wanted(const struct row *r, const struct go_target *t, enum loader_go_tier tier)
+/* Why @s cannot be probed; NULL: it can. */
+static const char *unusable(const struct go_site *s, bool force)
+{
+	if (!s->off)
+		return "is not in the program";
+	if (!s->args)
+		return "can only be probed where its arguments are gone";
+	if (s->insn == GO_INSN_STEP && !force)
+		return "can only be probed by single-stepping, 13 times as dear (--force does)";
+	return NULL;
+}
+
+static bool is_apart(const struct go_target *t, bool force)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].tiers & APART && unusable(&t->sites[rows[i].fn], force))
+			return false;
+	return true;
+}
+
+static bool is_wanted(const struct row *r, const struct go_target *t, enum loader_go_tier tier,
+		      bool force)
 {
 	if (r->fn == GO_FN_GOEXIT0 && t->sites[GO_FN_GDESTROY].off)
 		return false; /* which it calls */
+	if (r->tiers & (APART | QUEUED) && r->tiers & (is_apart(t, force) ? QUEUED : APART))
+		return false;
 	return r->tiers >> tier & 1 && !(r->tiers & (t->minor <= 19 ? FROM_20 : TO_19));
 }
 
@@ -97,24 +119,14 @@ static bool knows_channels(const struct go_target *t)
 
 /* ---- the tier ------------------------------------------------------------------------------- */
 
-/* Why @s cannot be probed; NULL: it can. */
-static const char *unusable(const struct go_site *s, bool force)
-{
-	if (!s->off)
-		return "is not in the program";
-	if (!s->args)
-		return "can only be probed where its arguments are gone";
-	if (s->insn == GO_INSN_STEP && !force)
-		return "can only be probed by single-stepping, 13 times as dear (--force does)";
-	return NULL;
-}
-
 static bool tier_possible(const struct go_target *t, enum loader_go_tier tier, bool force,
 			  struct cc_err *why)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const char *cause =
-			rows[i].needed >> tier & 1 ? unusable(&t->sites[rows[i].fn], force) : NULL;
+			rows[i].needed >> tier & 1 && is_wanted(&rows[i], t, tier, force)
+				? unusable(&t->sites[rows[i].fn], force)
+				: NULL;
 		if (cause) {
 			loader_err(why, "%s %s", go_func_name(rows[i].fn), cause);
 			return false;
@@ -138,6 +150,13 @@ enum loader_go_tier go_tier_choose(const struct go_target *t, enum loader_go_tie
 }
 
 static bool is_set(const struct go_probe *p) { return p->fd >= 0 || p->link; }
+
+/* Is that function probed at its calls, rather than at its begin? A single probe for all needs
+ * uprobe_multi; kernels without make no calls of nops either. */
+static bool is_at_calls(const struct go_proc *p, const struct row *r)
+{
+	return r->fn == GO_FN_READY && p->multi && p->target.ready.cnt;
+}
 
 /* ---- what the programs know ----------------------------------------------------------------- */
 
@@ -192,9 +211,13 @@ void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret)
 	};
 	for (uint32_t i = 0; i < ret->handler_cnt; i++)
 		ret->handlers[i] = (int64_t)(t->handlers[i] - park_at);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (t->sites[rows[i].fn].repeats)
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool calls = is_at_calls(p, &rows[i]);
+		if (calls || t->sites[rows[i].fn].insn == GO_INSN_NOP5)
+			ret->on_nop |= 1u << rows[i].at;
+		if (!calls && t->sites[rows[i].fn].repeats)
 			ret->repeats |= 1u << rows[i].at;
+	}
 	for (uint32_t i = 0; i < CC_BPF_GO_REASONS; i++) {
 		ret->cls[i] = i < t->reasons.cnt ? t->reasons.cls[i] : WAIT_BLOCKED;
 		ret->obj[i] = object_of(t, i, ret->cls[i]);
@@ -203,54 +226,20 @@ void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret)
 
 /* ---- probes --------------------------------------------------------------------------------- */
 
-static int multi_create(int prog_fd, const char *path, const uint64_t *off, uint32_t pid)
-{
-	struct link_create_multi a = {
-		.prog_fd = (uint32_t)prog_fd,
-		.attach_type = TRACE_UPROBE_MULTI,
-		.path = (uint64_t)(uintptr_t)path,
-		.offsets = (uint64_t)(uintptr_t)off,
-		.cnt = 1,
-		.pid = pid,
-	};
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &a, sizeof(a));
-	return fd < 0 ? -errno : fd;
-}
-
-bool go_has_multi(void)
-{
-	/* a program that does nothing, on a file that is none: only the file may be wrong */
-	static const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	struct bpf_prog_load_opts opts = { .sz = sizeof(opts),
-					   .expected_attach_type = TRACE_UPROBE_MULTI };
-	uint64_t off = 0;
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", insns, ARRAY_SIZE(insns), &opts);
-	if (fd < 0)
-		return false;
-	int err = multi_create(fd, "/", &off, 0);
-	close(fd);
-	if (err >= 0)
-		close(err);
-	return err == -EBADF;
-}
-
-static int probe_set(struct loader *l, const struct go_proc *p, struct bpf_program *prog,
-		     uint64_t off, struct go_probe *ret)
+static int probe_set(const struct go_proc *p, struct bpf_program *prog, const uint64_t *off,
+		     uint32_t cnt, struct go_probe *ret)
 {
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/%u/exe", p->tgid);
-	if (l->go->multi) {
-		int fd = multi_create(bpf_program__fd(prog), path, &off, p->tgid);
+	if (p->multi) {
+		int fd = uprobe_multi_set(bpf_program__fd(prog), path, off, cnt, p->tgid);
 		if (fd < 0)
 			return fd;
 		ret->fd = fd;
 		return 0;
 	}
 	LIBBPF_OPTS(bpf_uprobe_opts, opts);
-	ret->link = bpf_program__attach_uprobe_opts(prog, (pid_t)p->tgid, path, off, &opts);
+	ret->link = bpf_program__attach_uprobe_opts(prog, (pid_t)p->tgid, path, *off, &opts);
 	return ret->link ? 0 : -errno;
 }
 
@@ -269,10 +258,12 @@ static void probe_close(struct go_proc *p, size_t i)
 static int row_set(struct loader *l, struct go_proc *p, size_t i, struct bpf_program *prog)
 {
 	const struct go_site *s = &p->target.sites[rows[i].fn];
-	if (!is_wanted(&rows[i], &p->target, p->tier) || unusable(s, l->o.go.force) ||
-	    (rows[i].of_chan && !knows_channels(&p->target)))
+	if (!is_wanted(&rows[i], &p->target, p->tier, l->o.go.force) ||
+	    unusable(s, l->o.go.force) || (rows[i].of_chan && !knows_channels(&p->target)))
 		return 0;
-	int err = probe_set(l, p, prog, s->off, &p->probes[i]);
+	bool calls = is_at_calls(p, &rows[i]);
+	int err = probe_set(p, prog, calls ? p->target.ready.off : &s->off,
+			    calls ? p->target.ready.cnt : 1, &p->probes[i]);
 	p->probe_cnt += !err;
 	return err;
 }

@@ -24,9 +24,6 @@ bool go_attach_ends(struct loader *l, struct go_proc *p, bool on);
 /* Gives up those that follow items through channels' buffers: the dearest for what they tell. */
 void go_thin_out(struct go_proc *p);
 
-/* Does this kernel have uprobe_multi (6.6)? */
-bool go_has_multi(void);
-
 /* The programs of all tiers, for autoload and attach type. */
 struct bpf_program;
 size_t go_programs(struct loader *l, struct bpf_program *ret[CC_BPF_GO_AT_CNT]);

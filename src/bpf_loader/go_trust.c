@@ -56,7 +56,7 @@ static int turn_on(struct loader *l, struct go_proc *p)
 {
 	struct cc_err why = { .pos = -1 };
 	const struct go_target *t = &p->target;
-	bool probes = p->tier != LOADER_GO_ID && l->go->cost.level != GO_LEVEL_NONE;
+	bool probes = p->tier != LOADER_GO_ID && l->go->watch.choice.level != GO_LEVEL_NONE;
 	int err = say_it_is_go(l, p);
 	if (err)
 		return err;

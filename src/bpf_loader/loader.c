@@ -127,7 +127,7 @@ static int end_interval(struct give *g, uint32_t flags)
 	struct loader *l = g->l;
 	int cnt = refresh(g, flags), ret = cnt;
 	if (ret >= 0 && !(flags & CC_TF_STOP))
-		ret = go_cost_watch(l);
+		ret = go_watch(l);
 	if (ret >= 0)
 		ret = stream_losses(l, g->fn, g->ctx);
 	if (ret >= 0)

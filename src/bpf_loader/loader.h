@@ -158,6 +158,8 @@ struct loader_go_proc {
 	uint32_t good, bad; /* threads or switches where the offsets led to themselves, and not */
 	uint32_t probe_cnt;
 	bool multi;                     /* by uprobe_multi */
+	cc_ns trap_ns, nop_ns;          /* of a hit, and of one on a nop of 5 bytes, besides its
+					 * program, on this machine; 0: not measured */
 	const struct go_target *target; /* borrowed until the next poll */
 };
 

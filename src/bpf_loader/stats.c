@@ -35,6 +35,19 @@ uint64_t stats_recursion_misses(struct loader *l)
 	return sum;
 }
 
+void stats_uprobes(struct loader *l, uint64_t *ret_runs, cc_ns *ret_ns)
+{
+	struct bpf_prog_info info;
+	struct bpf_program *p;
+	*ret_runs = *ret_ns = 0;
+	for (p = NULL; (p = bpf_object__next_program(l->skel->obj, p));) {
+		if (strcmp(bpf_program__section_name(p), "uprobe") || prog_info(p, &info))
+			continue;
+		*ret_runs += info.run_cnt;
+		*ret_ns += info.run_time_ns;
+	}
+}
+
 int loader_stats(struct cc_source *s, struct loader_stats *ret)
 {
 	struct loader *l = (struct loader *)s;

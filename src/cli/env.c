@@ -11,6 +11,7 @@
 #if HAVE_BPF
 #include "loader.h"
 #include "probe.h"
+#include "uprobe.h"
 
 #define PROBES_MAX 64
 
@@ -46,6 +47,18 @@ static const char *stack_tier_name(enum loader_stack_tier t)
 	return t < ARRAY_SIZE(names) && names[t] ? names[t] : "?";
 }
 
+static void print_uprobe(void)
+{
+	struct uprobe_price p;
+	if (uprobe_measure(&p))
+		printf("  no   %-26s no waits of goroutines: --go id is as far as it goes\n",
+		       "uprobes");
+	else
+		printf("  yes  %-26s %.1f us a hit, %.1f us on a nop of 5 bytes, besides the "
+		       "program\n",
+		       "uprobes", (double)p.trap / 1e3, (double)p.nop / 1e3);
+}
+
 /* The only proof that tracing works: it starts, on ourselves, with requests when it can. */
 static enum cli_exit try_to_trace(void)
 {
@@ -76,6 +89,7 @@ static enum cli_exit try_to_trace(void)
 	if (st.left_out[0])
 		printf("  but  %-26s this kernel refuses it: done without\n", st.left_out);
 	cc_source_free(s);
+	print_uprobe();
 	return CLI_OK;
 }
 #endif

@@ -218,8 +218,11 @@ static void print_program(const struct loader_go_proc *p)
 		else
 			printf("%-28s %-14s +%u%s%s\n", go_func_name(i), go_insn_name(s->insn),
 			       s->delta, s->args ? "" : ", arguments gone",
-			       s->insn == GO_INSN_STEP ? ", 10 us a hit: only with --force" : "");
+			       s->insn == GO_INSN_STEP ? ", dear: only with --force" : "");
 	}
+	if (t->ready.cnt && p->multi)
+		printf("%-28s %-14s at %u places, in place of runtime.ready\n", "calls of it",
+		       go_insn_name(GO_INSN_NOP5), t->ready.cnt);
 }
 
 static void print_waits(const struct smoke *s, cc_ns dur)
@@ -250,7 +253,7 @@ static void print_waits(const struct smoke *s, cc_ns dur)
 	}
 }
 
-static int print_cost(struct cc_source *src, cc_ns dur)
+static int print_cost(struct cc_source *src, const struct loader_go_proc *g, cc_ns dur)
 {
 	struct loader_prog_stats p[PROGS_MAX];
 	struct loader_stats st;
@@ -266,7 +269,10 @@ static int print_cost(struct cc_source *src, cc_ns dur)
 		       (double)p[i].run_time_ns / (double)p[i].run_cnt,
 		       100.0 * (double)p[i].run_time_ns / (double)dur);
 	}
-	printf("and for each run what the trap costs: about 0.55 us, 10 us where single-stepped\n");
+	if (g->trap_ns)
+		printf("and for each run what the trap costs here: %.1f us, %.1f us on a nop of 5 "
+		       "bytes, some 13 times as much where single-stepped\n",
+		       (double)g->trap_ns / 1e3, (double)g->nop_ns / 1e3);
 	printf("\nring        fullest %.1f %%; %" PRIu64 " Go records did not fit\n",
 	       100.0 * (double)st.ring_fill_max / (double)st.ring_bytes,
 	       st.counters[CC_CNT_DROP_GO]);
@@ -283,7 +289,7 @@ static enum cli_exit report(struct smoke *s, struct cc_source *src, cc_ns dur)
 				s->tgid);
 	print_program(&p);
 	print_waits(s, dur);
-	int err = print_cost(src, dur);
+	int err = print_cost(src, &p, dur);
 	if (err)
 		return cli_fail(CLI_FAILED, "reading the programs' counts: %s", strerror(-err));
 	return p.state == LOADER_GO_STATE_ON ? CLI_OK : CLI_FAILED;

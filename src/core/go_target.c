@@ -37,8 +37,12 @@ const char *go_found_name(unsigned int how)
 const char *go_insn_name(unsigned int insn)
 {
 	static const char *const names[GO_INSN_CNT] = {
-		[GO_INSN_PUSH] = "push", [GO_INSN_JCC] = "branch",          [GO_INSN_NOP] = "nop",
-		[GO_INSN_CALL] = "call", [GO_INSN_STEP] = "single-stepped",
+		[GO_INSN_PUSH] = "push",
+		[GO_INSN_JCC] = "branch",
+		[GO_INSN_NOP] = "nop",
+		[GO_INSN_CALL] = "call",
+		[GO_INSN_NOP5] = "nop of 5 bytes",
+		[GO_INSN_STEP] = "single-stepped",
 	};
 
 	return insn < GO_INSN_CNT ? names[insn] : "?";

@@ -38,12 +38,15 @@
 	X(GOSCHED, "runtime.Gosched")                     /* () by g: to the back of the queue */  \
 	X(GOPREEMPT, "runtime.gopreempt_m")               /* (gp), on g0 */                        \
 	X(GOGUARDED, "runtime.goschedguarded_m")          /* (gp), on g0 */                        \
+	X(GOYIELD, "runtime.goyield_m")                   /* (gp), on g0: to its own queue */      \
+	X(NEWPROC_ON_G0, "runtime.newproc.func1")         /* of newproc(), on g0 */                \
 	X(GOSCHEDIMPL, "runtime.goschedImpl")             /* (gp, ...), on g0: to the back */      \
 	X(PREEMPTPARK, "runtime.preemptPark")             /* (gp), on g0: until it is looked at */ \
 	X(TYPEDMEMMOVE, "runtime.typedmemmove")           /* (type, dst, src) */
 
 /* Calls within a function: id, caller, callee, which of them, what is known as. */
 #define GO_CALLS(X)                                                       \
+	X(MADE, NEWPROC_ON_G0, RUNQPUT, 0, "runtime.newproc, to queue")   \
 	X(PUT, CHANSEND, TYPEDMEMMOVE, 0, "runtime.chansend, to buffer")  \
 	X(TAKE, CHANRECV, TYPEDMEMMOVE, 0, "runtime.chanrecv, of buffer") \
 	X(SELECT0, SELECTGO, TYPEDMEMMOVE, 0, "runtime.selectgo, buffer") \
@@ -66,6 +69,8 @@ enum go_insn {
 	GO_INSN_JCC,  /* emulated; of the stack check: see repeats below */
 	GO_INSN_NOP,  /* emulated */
 	GO_INSN_CALL, /* emulated, a little dearer */
+	GO_INSN_NOP5, /* a nop of 5 bytes: from Linux 6.18 on it becomes a call, a quarter as dear
+		       */
 	GO_INSN_STEP, /* single-stepped: some 13 times as dear */
 	GO_INSN_CNT
 };
@@ -81,6 +86,13 @@ struct go_site {
 	 * made larger and the function begins anew: that hit does not count, another one comes. */
 	bool repeats;
 	bool framed; /* the frame is made already; else the return address is at *sp */
+};
+
+/* Where the runtime calls ready(gp, ...), if most of that is where it costs little; else none. */
+#define GO_READY_MAX 32
+struct go_ready {
+	uint32_t cnt;
+	uint64_t off[GO_READY_MAX]; /* in the file */
 };
 
 #define GO_HANDLERS_MAX 32
@@ -120,6 +132,7 @@ struct go_target {
 	uint64_t allgs;  /* where a running process has the list of all its goroutines; 0: not known
 			  */
 	struct go_site sites[GO_SITE_CNT];
+	struct go_ready ready;
 	uint64_t handlers[GO_HANDLERS_MAX]; /* functions whose goroutine is a request, as linked */
 	uint32_t handler_cnt;               /* more than fit: GO_HANDLERS_MAX + 1 */
 	struct go_reasons reasons;

@@ -95,6 +95,8 @@ static int fill(struct go_bin *b, const struct go_bin_opts *o, struct cc_err *er
 	if (!res)
 		res = go_sites_find(b->file, tab, b->t.sites);
 	if (!res)
+		res = go_sites_ready(b->file, tab, &b->t.sites[GO_FN_READY], &b->t.ready);
+	if (!res)
 		res = go_sites_handlers(tab, &b->t);
 	if (!res)
 		res = go_allgs_find(b->file, tab, &b->allgs);

@@ -133,6 +133,19 @@ static size_t take_operands(const struct head *h, const struct opcode *row, cons
 	return n;
 }
 
+/* mov of a constant to a register */
+static struct go_op constant_op(const struct head *h, size_t have)
+{
+	unsigned int reg = (h->opcode & 7u) | (h->rex & 1u) << 3;
+	size_t imm = h->rex & 8 ? 8 : h->prefix == 0x66 ? 2 : 4;
+	struct go_op op = { .len = (uint8_t)(h->len + imm),
+			    .probe = GO_INSN_STEP,
+			    .keeps_args = !holds_argument(reg),
+			    .stack_moves = reg == REG_SP };
+
+	return op.len <= have ? op : (struct go_op){ 0 };
+}
+
 struct go_op go_insn_x86(const uint8_t *code, size_t len)
 {
 	struct go_op op = { .probe = GO_INSN_STEP, .keeps_args = true };
@@ -156,6 +169,8 @@ struct go_op go_insn_x86(const uint8_t *code, size_t len)
 		op.probe = GO_INSN_NOP;
 	if (!h.two && h.opcode == 0x90 && h.rex & 1) /* xchg %r8,%rax */
 		return (struct go_op){ 0 };
+	if (!h.two && (h.opcode & 0xf8) == 0xb8)
+		return constant_op(&h, len);
 	row = h.two ? &two_bytes[h.opcode] : &one_byte[h.opcode];
 	if (row->form == FORM_NONE)
 		return (struct go_op){ 0 };

@@ -12,6 +12,8 @@
 #define CODE_MAX 96      /* bytes of a function that are looked at */
 #define CALLS_MAX 16384u /* ... for a call */
 #define CALL_LEN 5       /* e8, and how far it is from behind it */
+#define NOP_LEN 5
+#define NEAR (2u << 20) /* the linker keeps what is of one package together */
 
 static bool code_is_push(const uint8_t *code, size_t at, size_t len)
 {
@@ -103,12 +105,31 @@ size_t go_site_call_x86(const uint8_t *code, size_t len, uint64_t at, uint64_t t
 	return len;
 }
 
+bool go_site_nop_x86(const uint8_t *code, size_t at)
+{
+	static const uint8_t nop[NOP_LEN] = { 0x0f, 0x1f, 0x44, 0, 0 };
+	size_t i = 0;
+
+	if (at < NOP_LEN || memcmp(code + at - NOP_LEN, nop, NOP_LEN))
+		return false;
+	/* what follows on from the function's begin, instruction by instruction, is no constant */
+	while (i < at - NOP_LEN) {
+		struct go_op op = go_insn_x86(code + i, at - i);
+
+		if (!op.len)
+			return false;
+		i += op.len;
+	}
+	return i == at - NOP_LEN;
+}
+
 /* The @nth call of @to in @fn. */
 static bool call_of(struct elf_file *f, const struct go_func *fn, uint64_t to, unsigned int nth,
 		    struct go_site *ret)
 {
 	const struct elf_seg *s = elf_file_seg(f, fn->entry);
 	size_t len = CC_MIN(fn->end - fn->entry, CALLS_MAX), at = len;
+	bool nop = false;
 	uint8_t *code;
 
 	/* where arm64 keeps a function's first argument its frame does not tell */
@@ -117,15 +138,17 @@ static bool call_of(struct elf_file *f, const struct go_func *fn, uint64_t to, u
 	code = malloc(len);
 	if (code && elf_file_read_at(f, fn->entry, code, len) == (ssize_t)len)
 		at = go_site_call_x86(code, len, fn->entry, to, nth);
+	nop = at < len && go_site_nop_x86(code, at);
 	free(code);
 	if (at == len)
 		return false;
+	at -= nop ? NOP_LEN : 0;
 	*ret = (struct go_site){
 		.off = s->off + (fn->entry - s->vaddr) + at,
 		.entry = fn->entry,
 		.size = (uint32_t)CC_MIN(fn->end - fn->entry, UINT32_MAX),
 		.delta = (uint16_t)at,
-		.insn = GO_INSN_CALL,
+		.insn = nop ? GO_INSN_NOP5 : GO_INSN_CALL,
 		.args = true,
 		.framed = true,
 	};
@@ -160,6 +183,70 @@ int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret)
 			ret[calls[i].site] = (struct go_site){ 0 };
 	}
 	return err;
+}
+
+/* Functions that call ready() themselves; others do by goready(), which the compiler puts into
+ * them, on the scheduler's stack. */
+static bool calls_ready(const char *name)
+{
+	static const char *const names[] = { "runtime.gcSweep", "runtime.gcFlushBgCredit",
+					     "runtime.resumeG", "runtime.findRunnable",
+					     "runtime.findrunnable" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Adds the call at @code + @at, which lies at address @addr + @at. Says whether it is sure. */
+static bool ready_add(struct go_tab *tab, const struct elf_seg *s, const uint8_t *code,
+		      uint64_t addr, size_t at, struct go_ready *ret, uint32_t *nops)
+{
+	struct go_func fn;
+	char name[64];
+
+	if (ret->cnt == GO_READY_MAX || !go_tab_func(tab, addr + at, &fn) || fn.entry < addr)
+		return false;
+	const uint8_t *begin = code + (fn.entry - addr);
+	bool nop = go_site_nop_x86(begin, (size_t)(code + at - begin));
+
+	go_tab_name(tab, fn.name, name, sizeof(name));
+	if (!nop && !calls_ready(name))
+		return false;
+	*nops += nop;
+	ret->off[ret->cnt++] = s->off + (addr - s->vaddr) + at - (nop ? NOP_LEN : 0);
+	return true;
+}
+
+int go_sites_ready(struct elf_file *f, struct go_tab *tab, const struct go_site *ready,
+		   struct go_ready *ret)
+{
+	const struct elf_seg *s = elf_file_seg(f, ready->entry);
+	uint32_t nops = 0;
+
+	*ret = (struct go_ready){ 0 };
+	if (f->machine != EM_X86_64 || !ready->off || !s || !s->exec)
+		return 0;
+	uint64_t from = ready->entry - CC_MIN(ready->entry - s->vaddr, (uint64_t)NEAR);
+	size_t len = CC_MIN(s->vaddr + s->filesz - from, (uint64_t)2 * NEAR), at = 0;
+	uint8_t *code = malloc(len);
+
+	if (!code)
+		return -ENOMEM;
+	bool sure = elf_file_read_at(f, from, code, len) == (ssize_t)len;
+
+	while (sure) {
+		at += go_site_call_x86(code + at, len - at, from + at, ready->entry, 0);
+		if (at >= len)
+			break;
+		sure = ready_add(tab, s, code, from, at, ret, &nops);
+		at += CALL_LEN;
+	}
+	free(code);
+	if (!sure || 2 * nops <= ret->cnt)
+		ret->cnt = 0;
+	return 0;
 }
 
 int go_sites_handlers(struct go_tab *tab, struct go_target *t)

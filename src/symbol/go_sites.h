@@ -13,6 +13,11 @@ struct go_tab;
  * 0, or what go_tab_by_name() returned. */
 CC_NODISCARD int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret);
 
+/* Fills @ret: where ready(), at site @ready, is called. None is told unless all places are sure,
+ * and most cost little. Returns 0 or -ENOMEM. */
+CC_NODISCARD int go_sites_ready(struct elf_file *f, struct go_tab *tab, const struct go_site *ready,
+				struct go_ready *ret);
+
 /* Fills in t->handlers. Returns 0, or what go_tab_by_match() returned. */
 CC_NODISCARD int go_sites_handlers(struct go_tab *tab, struct go_target *t);
 
@@ -24,5 +29,9 @@ void go_site_arm64(const uint8_t *code, size_t len, struct go_site *ret);
  * @len: nowhere. */
 size_t go_site_call_x86(const uint8_t *code, size_t len, uint64_t at, uint64_t to,
 			unsigned int nth);
+
+/* Is there a nop of 5 bytes just before the call at @at of the function that begins with @code?
+ * Go's assembler fills it in where a call would cross 32 bytes, so arguments are as at the call. */
+bool go_site_nop_x86(const uint8_t *code, size_t at);
 
 #endif

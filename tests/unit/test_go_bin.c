@@ -98,7 +98,8 @@ Test(go_bin, version_without_buildinfo)
 	free(buf);
 }
 
-/* Where channels copy into their buffers and out of them: calls, each another one. */
+/* Where channels copy into their buffers and out of them, and where who was made is queued: calls,
+ * each another one, or the nop that stands before. */
 Test(go_bin, calls_are_found)
 {
 	go_needed();
@@ -107,20 +108,50 @@ Test(go_bin, calls_are_found)
 
 		for (unsigned int k = GO_FN_CNT; k < GO_SITE_CNT; k++) {
 			const struct go_site *s = &b->t.sites[k];
-			uint8_t code[5];
+			uint64_t of = b->t.sites[k == GO_FN_CALL_MADE ? GO_FN_RUNQPUT
+								      : GO_FN_TYPEDMEMMOVE]
+					      .entry;
+			uint8_t code[5], at;
 			int32_t far;
 
 			cr_assert(s->off, "%s: %s", go_kinds[i], go_func_name(k));
-			cr_expect_eq(s->insn, GO_INSN_CALL);
-			cr_assert_eq(pread(b->file->fd, code, sizeof(code), (off_t)s->off),
+			cr_expect(s->insn == GO_INSN_CALL || s->insn == GO_INSN_NOP5);
+			at = s->insn == GO_INSN_NOP5 ? 5 : 0;
+			cr_assert_eq(pread(b->file->fd, code, sizeof(code), (off_t)s->off + at),
 				     sizeof(code));
 			memcpy(&far, code + 1, sizeof(far));
 			cr_expect(code[0] == 0xe8 &&
-				  s->entry + s->delta + 5 + (uint64_t)(int64_t)far ==
-					  b->t.sites[GO_FN_TYPEDMEMMOVE].entry);
+				  s->entry + s->delta + at + 5 + (uint64_t)(int64_t)far == of);
 			for (unsigned int j = GO_FN_CNT; j < k; j++)
 				cr_expect_neq(b->t.sites[j].off, s->off);
 		}
+		go_bin_free(b);
+	}
+}
+
+/* Where a probe costs a quarter; what is not sure is not used. */
+Test(go_bin, nops_before_calls)
+{
+	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 };
+
+	go_needed();
+	for (int i = 0; i < GO_KINDS; i++) {
+		struct go_bin *b = go_open(go_kinds[i]);
+		const struct go_ready *r = &b->t.ready;
+		uint32_t nops = 0;
+		uint8_t code[5];
+
+		cr_expect_eq(b->t.sites[GO_FN_CALL_MADE].insn, GO_INSN_NOP5, "%s", go_kinds[i]);
+		for (uint32_t k = 0; k < r->cnt; k++) {
+			cr_assert_eq(pread(b->file->fd, code, sizeof(code), (off_t)r->off[k]),
+				     sizeof(code));
+			nops += !memcmp(code, nop, sizeof(nop));
+			cr_expect(!memcmp(code, nop, sizeof(nop)) || code[0] == 0xe8);
+		}
+		/* goready() is a function until 1.20, and its calls need no nop; then it is in its
+		 * callers, so there are several */
+		cr_expect(b->t.minor <= 20 ? !r->cnt : nops >= 5, "%s: %u of %u", go_kinds[i], nops,
+			  r->cnt);
 		go_bin_free(b);
 	}
 }

@@ -144,6 +144,17 @@ Test(go_sites, x86_instructions)
 		{ "xchg %ax,%ax", { 0x66, 0x90 }, 2, 2, GO_INSN_NOP, true },
 		{ "xchg %rax,%r8 is no nop", { 0x49, 0x90 }, 2, 0, 0, false },
 		{ "nopl 0(%rax,%rax)", { 0x0f, 0x1f, 0x44, 0, 0 }, 5, 5, GO_INSN_STEP, true },
+		{ "mov $1,%ecx", { 0xb9, 1, 0, 0, 0 }, 5, 5, GO_INSN_STEP, false },
+		{ "mov $1,%edx", { 0xba, 1, 0, 0, 0 }, 5, 5, GO_INSN_STEP, true },
+		{ "mov $1,%r12d", { 0x41, 0xbc, 1, 0, 0, 0 }, 6, 6, GO_INSN_STEP, true },
+		{ "mov $imm64,%rax",
+		  { 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8 },
+		  10,
+		  10,
+		  GO_INSN_STEP,
+		  false },
+		{ "mov $imm64,%rax, cut off", { 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7 }, 9, 0, 0, false },
+		{ "mov $1,%cx", { 0x66, 0xb9, 1, 0 }, 4, 4, GO_INSN_STEP, false },
 		{ "jbe near", { 0x76, 0x10 }, 2, 2, GO_INSN_JCC, true },
 		{ "jbe far", { 0x0f, 0x86, 1, 0, 0, 0 }, 6, 6, GO_INSN_JCC, true },
 		{ "call", { 0xe8, 1, 2, 3, 4 }, 5, 5, GO_INSN_CALL, true },
@@ -176,4 +187,27 @@ Test(go_sites, x86_instructions)
 		cr_expect_eq(op.probe, ops[i].probe, "%s: %s", ops[i].what, go_insn_name(op.probe));
 		cr_expect_eq(op.keeps_args, ops[i].keeps_args, "%s", ops[i].what);
 	}
+}
+
+/* As goready() calls ready() since 1.21: the nop keeps the call within 32 bytes. */
+Test(go_sites, x86_nop_before_a_call)
+{
+	static const uint8_t code[] = { CHECK, 0x76, 0x25, PUSH, SUB,
+					0x48,  0x8b, 0x5a, 0x10, /* mov 0x10(%rdx),%rbx */
+					0x48,  0x8b, 0x42, 0x08, 0xb9,
+					1,     0,    0,    0, /* mov 8(%rdx),%rax; mov $1,%ecx */
+					0x0f,  0x1f, 0x44, 0,    0, /* nop */
+					0xe8,  0,    0,    0,    0 };
+	/* mov $0x441f0f,%ecx; the same bytes, within a constant */
+	static const uint8_t within[] = { 0x48, 0xc7, 0xc1, 0x0f, 0x1f, 0x44, 0, 0, 0xe8 };
+	/* vzeroupper, which is not known */
+	static const uint8_t unknown[] = { 0xc5, 0xf8, 0x77, 0x0f, 0x1f, 0x44, 0, 0, 0xe8 };
+
+	cr_expect(go_site_nop_x86(code, 32));
+	cr_expect_not(go_site_nop_x86(code, 31));
+	cr_expect_not(go_site_nop_x86(code, 27));
+	cr_expect_not(go_site_nop_x86(code, 0));
+	cr_expect(go_site_nop_x86(code + 27, 5), "nothing before it");
+	cr_expect_not(go_site_nop_x86(within, 8), "within a constant");
+	cr_expect_not(go_site_nop_x86(unknown, 8), "after what is not known");
 }
