@@ -41,7 +41,9 @@ static __always_inline void task_seed(struct task_struct *p, struct task_state *
 	__u64 queued = p->sched_info.last_queued;
 
 	st->exec_in = p->se.prev_sum_exec_runtime;
+	st->runs = (__u32)p->sched_info.pcount;
 	if (p->on_cpu) {
+		st->runs--;
 		st->in = arrival && arrival < now ? arrival : now;
 		return;
 	}

@@ -85,6 +85,7 @@ struct thread_info {
 	__u32 cpu;
 };
 struct sched_info {
+	unsigned long pcount;            /* times it was put on a CPU */
 	unsigned long long last_arrival; /* put on a CPU, rq clock */
 	unsigned long long last_queued;  /* queued for a CPU since, rq clock; 0: not queued */
 };
@@ -198,6 +199,7 @@ struct task_struct {
 	sigset_t blocked;
 	struct sigpending pending;
 	struct css_set *cgroups;
+	unsigned sched_contributes_to_load : 1; /* when it went to sleep last, in D state */
 	unsigned in_iowait : 1;
 	unsigned long
 		blocker; /* since 6.15: lock it sleeps on | kind, CONFIG_DETECT_HUNG_TASK_BLOCKER */

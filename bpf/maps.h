@@ -37,11 +37,23 @@ struct {
 	__uint(max_entries, 4 << 20);
 } events __weak SEC(".maps");
 
-/* REQ, TASK, LISTEN, TARGET: few, and a storm of the others must not drop them. */
+/* TASK, LISTEN, TARGET, and REQ when there are many: few, and a storm of the others must not drop
+ * them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } control __weak SEC(".maps");
+
+/* REQ goes here as long as user space keeps up: small enough to stay in the caches, where a record
+ * in the ring above, which is larger than they are, meets lines and pages that nobody had for long:
+ * most of what telling a request costs. One that finds it full goes there after all, and so do all
+ * behind it until user space has drained both, so that they stay in order. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} requests __weak SEC(".maps");
+
+volatile __u32 requests_over __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

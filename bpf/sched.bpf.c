@@ -4,25 +4,50 @@
 #include "extra.h"
 #include "go_run.h"
 #include "snap_keep.h"
+#include "unseen.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 enum { TIER_LATE = 1, TIER_WAKING = 2, TIER_EAGER = 3 };
 
-/* Notes that @prev had this CPU until @now: the run-queue culprit of someone later. */
-static __always_inline void occupant_push(struct cpu_state *c, struct task_struct *prev, __u64 now)
+/* @prev, which has this CPU until @now, came to it by a switch that was not shown: who was noted
+ * had it until then at most. */
+static __noinline int occupant_unseen(struct cpu_state *c, struct task_struct *prev, __u64 now)
 {
 	struct occupant *o = &c->hist[c->idx & (OCCUPANTS - 1)];
+	__u64 came = prev->sched_info.last_arrival + c->clock_off;
 
+	if (!o->task || !prev->pid || came <= o->from || came > now)
+		came = now;
+	o->to = came;
 	c->idx++;
-	o->from = c->since;
-	o->to = now;
+	o = &c->hist[c->idx & (OCCUPANTS - 1)];
+	o->from = came;
 	o->task = (__u64)prev;
 	o->tid = prev->pid;
 	o->tgid = prev->tgid;
-	if (prev->pid && c->since) /* the idle task has no arrival */
-		c->clock_off = c->since - prev->sched_info.last_arrival;
-	c->since = now;
+	return 0;
+}
+
+/* Notes that @prev had this CPU until @now, and @next has it from then on: the run-queue culprit of
+ * someone later. */
+static __always_inline void occupant_next(struct cpu_state *c, struct task_struct *prev,
+					  struct task_struct *next, __u64 now)
+{
+	struct occupant *o = &c->hist[c->idx & (OCCUPANTS - 1)];
+
+	if (o->task != (__u64)prev)
+		occupant_unseen(c, prev, now);
+	else if (prev->pid) /* the idle task has no arrival */
+		c->clock_off = o->from - prev->sched_info.last_arrival;
+	c->hist[c->idx & (OCCUPANTS - 1)].to = now;
+	c->idx++;
+	o = &c->hist[c->idx & (OCCUPANTS - 1)];
+	o->from = now;
+	o->to = 0;
+	o->task = (__u64)next;
+	o->tid = next->pid;
+	o->tgid = next->tgid;
 }
 
 /* The rest of a switch-out that only slow waits will need, but that is only true now. */
@@ -48,41 +73,6 @@ static __always_inline void fold_lost(struct task_state *st, __u64 ns)
 	ns += CC_LOST_NS(st->lost);
 	st->lost = CC_LOST(cnt < CC_LOST_CNT_MAX ? cnt : CC_LOST_CNT_MAX,
 			   ns < CC_LOST_NS_MAX ? ns : CC_LOST_NS_MAX);
-}
-
-/* A switch that the kernel did not show us (it skips programs that are running already): whatever
- * happened since @since is not known. */
-static __always_inline void fold_unseen(struct task_state *st, __u64 since, __u64 now)
-{
-	cnt_add(CC_CNT_RECURSION, 1);
-	fold_lost(st, now - since);
-}
-
-static __always_inline void task_out(struct task_struct *p, struct cpu_state *c, __u32 state,
-				     bool preempt, __u64 now)
-{
-	struct task_state *st = task_find(p);
-	struct pt_regs *regs;
-
-	if (!st)
-		return;
-	go_look(p, st, now);
-	if (task_off(st)) { /* so it was switched in meanwhile */
-		fold_unseen(st, st->out, now);
-		st->in = now - 1;
-	}
-	regs = (struct pt_regs *)bpf_task_pt_regs(p);
-	st->out = now;
-	st->state = state;
-	st->ran_ns = p->se.sum_exec_runtime - st->exec_in;
-	task_syscall(p, regs, &st->nr, &st->key);
-	if (preempt || !state) {
-		st->now = CC_EP_PREEMPT;
-		throttle_clock(p, c, now, &st->thr_rq, &st->thr_ns);
-		return;
-	}
-	st->now = 0;
-	out_details(p, st, regs);
 }
 
 static __always_inline bool sum_short(struct task_state *st, __u64 now)
@@ -121,6 +111,109 @@ static __always_inline void episode_send(struct task_struct *p, struct task_stat
 	e->lost = st->lost;
 	st->lost = 0;
 	events_commit(e, now);
+}
+
+/* ---- switches that were not shown, see unseen.h -----------------------------------------------
+ */
+
+/* @p is told to be off the CPU and leaves one now: tells the wait that ended unseen. What it was
+ * about is no more to be seen, so it has no EXTRA. */
+static __noinline int came_unseen(struct task_struct *p, struct task_state *st, struct cpu_state *c,
+				  __u64 now)
+{
+	struct unseen u = { .out = st->out,
+			    .in = st->in,
+			    .now = now,
+			    .noted = p->sched_info.last_arrival + c->clock_off,
+			    .runs = st->runs,
+			    .runs_now = (__u32)p->sched_info.pcount };
+	bool early;
+	__u64 in;
+
+	u.wake = task_wake(st, st->in, &early);
+	in = unseen_in(&u);
+	cnt_add(CC_CNT_UNSEEN, 1);
+	if (in) {
+		cnt_add(CC_CNT_SCHED_EVENTS, 1);
+		task_short_flush(p, st, in);
+		episode_send(p, st, u.wake, (__u8)st->now | (early ? CC_EP_EARLY_WAKE : 0), in);
+	} else {
+		fold_lost(st, now - st->out);
+		in = now - 1;
+	}
+	st->exec_in += st->ran_ns; /* as it was off */
+	st->prev_in = st->in;
+	st->in = in;
+	return 0;
+}
+
+/* How @t went to sleep last: that is over, and only the load average still has it. */
+static __always_inline __u32 slept_as(struct task_struct *t)
+{
+	return BPF_CORE_READ_BITFIELD(t, sched_contributes_to_load) ? TASK_UNINTERRUPTIBLE
+								    : TASK_INTERRUPTIBLE;
+}
+
+/* @p is told to be on a CPU and comes to one now: finds the wait that began unseen. Its registers
+ * are still those of then. Says whether it has. */
+static __noinline int left_unseen(struct task_struct *p, struct task_state *st, struct cpu_state *c,
+				  __u64 now)
+{
+	struct unseen u = { .in = st->in,
+			    .now = now,
+			    .wake = st->wake,
+			    .noted = p->sched_info.last_queued + c->clock_off,
+			    .ran = p->se.sum_exec_runtime - st->exec_in,
+			    .runs = st->runs,
+			    .runs_now = (__u32)p->sched_info.pcount };
+	bool preempt;
+	__u64 out = unseen_out(&u, &preempt);
+
+	cnt_add(CC_CNT_UNSEEN, 1);
+	if (!out) {
+		fold_lost(st, now - st->in);
+		return 0;
+	}
+	st->out = out;
+	st->runs = u.runs_now;
+	st->ran_ns = u.ran;
+	st->state = 0;
+	st->now = CC_EP_PREEMPT;
+	if (!preempt) {
+		st->now = CC_EP_CLAMPED; /* it left a little later, as interrupts took their part */
+		st->state = slept_as(p);
+	}
+	st->klock = 0;
+	st->owner_word = 0;
+	st->thr_rq = 0;
+	task_syscall(p, (struct pt_regs *)bpf_task_pt_regs(p), &st->nr, &st->key);
+	return 1;
+}
+
+static __always_inline void task_out(struct task_struct *p, struct cpu_state *c, __u32 state,
+				     bool preempt, __u64 now)
+{
+	struct task_state *st = task_find(p);
+	struct pt_regs *regs;
+
+	if (!st)
+		return;
+	if (task_off(st)) /* so it was switched in meanwhile */
+		came_unseen(p, st, c, now);
+	go_look(p, st, now);
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	st->out = now;
+	st->runs = (__u32)p->sched_info.pcount;
+	st->state = state;
+	st->ran_ns = p->se.sum_exec_runtime - st->exec_in;
+	task_syscall(p, regs, &st->nr, &st->key);
+	if (preempt || !state) {
+		st->now = CC_EP_PREEMPT;
+		throttle_clock(p, c, now, &st->thr_rq, &st->thr_ns);
+		return;
+	}
+	st->now = 0;
+	out_details(p, st, regs);
 }
 
 /* Is the wait that just ended worth an EXTRA? Also when the run before it hid time: on the CPU by
@@ -180,13 +273,13 @@ static __always_inline void task_in(struct task_struct *p, struct cpu_state *c, 
 
 	if (!st)
 		return;
-	st->exec_in = ran_from;
-	if (!task_off(st)) { /* it went off unseen, or before attach */
-		if (st->in)
-			fold_unseen(st, st->in, now);
+	/* it went off unseen, or before attach */
+	if (!task_off(st) && !(st->in && left_unseen(p, st, c, now))) {
+		st->exec_in = ran_from;
 		st->in = now;
 		return;
 	}
+	st->exec_in = ran_from;
 	wake = task_wake(st, st->in, &early);
 	if (!wake && !(st->now & CC_EP_PREEMPT))
 		wake = wake_unseen(p, st, c, now);
@@ -226,7 +319,7 @@ int sched_switch(__u64 *ctx)
 		state = (__u32)ctx[3];
 	else
 		state = prev->__state;
-	occupant_push(c, prev, now);
+	occupant_next(c, prev, next, now);
 	c->slow = 0;
 	if (prev->pid)
 		task_out(prev, c, state, ctx[0], now);

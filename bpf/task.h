@@ -45,14 +45,14 @@ struct task_state {
 	__u64 migrated;   /* last moved to another CPU while queued */
 	__u64 short_since, short_ns;
 	__u32 short_cnt;
-	__u32 go_none; /* a Go thread, switched out without a goroutine, and none since */
-	__u32 go_slot; /* of its process in go_known, if that is so there */
-	__u32 pad;
-	__u64 goid;                   /* of the goroutine it was last told to run; 0: none */
-	__u64 go_run, go_g;           /* the one it runs and its g; 0: none, or not seen yet */
-	__u64 go_last;                /* when that was last seen */
-	__u64 go_free;                /* since when it runs none, or another one */
-	__u64 go_g0, go_m;            /* its scheduler's g, and its m */
+	__u32 go_none;      /* a Go thread, switched out without a goroutine, and none since */
+	__u32 go_slot;      /* of its process in go_known, if that is so there */
+	__u32 runs;         /* times it had been put on a CPU by out */
+	__u64 goid;         /* of the goroutine it was last told to run; 0: none */
+	__u64 go_run, go_g; /* the one it runs and its g; 0: none, or not seen yet */
+	__u64 go_last;      /* when that was last seen */
+	__u64 go_free;      /* since when it runs none, or another one */
+	__u64 go_g0, go_m;  /* its scheduler's g, and its m */
 	char waker_comm[CC_COMM_LEN]; /* valid when the wait was slow at the wake */
 };
 
@@ -81,8 +81,8 @@ static __always_inline struct task_state *task_make(struct task_struct *p)
 #define OCCUPANTS 16
 
 struct occupant {
-	__u64 from, to;
-	__u64 task; /* read only by probe_read, and only believed when its pid still is tid */
+	__u64 from, to; /* to 0: until now */
+	__u64 task;     /* read only by probe_read, and only believed when its pid still is tid */
 	__u32 tid, tgid;
 };
 
@@ -92,7 +92,6 @@ struct shm_place {   /* of a shared futex: the same in all processes that have i
 };
 
 struct cpu_state {
-	__u64 since;      /* the running task's in, any task */
 	__u64 clock_off;  /* CLOCK_MONOTONIC - rq clock */
 	__u64 slow;       /* the task just switched in has an EXTRA to tell: look at its storage */
 	__u64 hrtimer_fn; /* the expired timer's function while it runs; 0: none */

@@ -70,7 +70,7 @@ static int drain(struct give *g)
 {
 	struct loader *l = g->l;
 	cc_ns start = loader_now();
-	uint64_t bytes, fill = rings_fill(l->rings, 1, &bytes);
+	uint64_t bytes, fill = rings_fill(l->rings, RING_EVENTS, &bytes);
 	bool full;
 	l->fill_max = CC_MAX(l->fill_max, fill);
 	l->fill_recent = CC_MAX(l->fill_recent, fill);
@@ -333,6 +333,23 @@ static int count_runs(struct loader *l, struct cc_err *err)
 	return res;
 }
 
+static int add_rings(struct loader *l)
+{
+	const struct bpf_map *maps[] = {
+		[RING_CONTROL] = l->skel->maps.control,
+		[RING_REQUESTS] = l->skel->maps.requests,
+		[RING_EVENTS] = l->skel->maps.events,
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		int res = rings_add(l->rings, bpf_map__fd(maps[i]), bpf_map__max_entries(maps[i]));
+		if (res)
+			return res;
+	}
+	rings_overflow(l->rings, RING_REQUESTS, RING_CONTROL,
+		       (uint32_t *)&l->skel->bss->requests_over);
+	return 0;
+}
+
 int loader_source_new(const struct loader_opts *o, struct cc_err *err, struct cc_source **ret)
 {
 	struct loader *l = calloc(1, sizeof(*l));
@@ -351,11 +368,7 @@ int loader_source_new(const struct loader_opts *o, struct cc_err *err, struct cc
 	if (!res && o->count_runs)
 		res = count_runs(l, err);
 	if (!res)
-		res = rings_add(l->rings, bpf_map__fd(l->skel->maps.control),
-				bpf_map__max_entries(l->skel->maps.control));
-	if (!res)
-		res = rings_add(l->rings, bpf_map__fd(l->skel->maps.events),
-				bpf_map__max_entries(l->skel->maps.events));
+		res = add_rings(l);
 	l->losses_seen = l->last_drain = loader_now();
 	if (!res)
 		res = seed_first(l);

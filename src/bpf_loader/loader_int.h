@@ -20,6 +20,8 @@
 
 #include <stdio.h>
 
+enum { RING_CONTROL, RING_REQUESTS, RING_EVENTS }; /* in the order of rings_add() */
+
 struct criticast; /* the skeleton, criticast.skel.h */
 struct ring_drain;
 struct go_side;

@@ -24,6 +24,7 @@ struct ring_drain {
 	int epoll_fd;
 	uint32_t cnt;
 	struct ring rings[RINGS_MAX];
+	uint32_t small, large, *over; /* over NULL: there is no such pair */
 };
 
 int rings_new(struct ring_drain **ret)
@@ -98,9 +99,16 @@ int rings_wait(struct ring_drain *r, int timeout_ms)
 	return -errno;
 }
 
-static int ring_drain_one(struct ring *g, cc_record_fn *fn, void *ctx, bool *full)
+void rings_overflow(struct ring_drain *r, uint32_t small, uint32_t large, uint32_t *over)
 {
-	uint64_t end = __atomic_load_n(g->producer, __ATOMIC_ACQUIRE);
+	r->small = small;
+	r->large = large;
+	r->over = over;
+}
+
+/* Gives what lies before @end. */
+static int ring_drain_one(struct ring *g, uint64_t end, cc_record_fn *fn, void *ctx, bool *full)
+{
 	uint64_t at = *g->consumer; /* only we write it */
 	uint64_t told = at;
 	int cnt = 0, err = 0;
@@ -129,17 +137,28 @@ static int ring_drain_one(struct ring *g, cc_record_fn *fn, void *ctx, bool *ful
 
 int rings_drain(struct ring_drain *r, cc_record_fn *fn, void *ctx, bool *ret_full)
 {
+	uint64_t end[RINGS_MAX];
 	int sum = 0;
 
 	*ret_full = true;
+	for (uint32_t i = 0; i < r->cnt; i++)
+		end[i] = __atomic_load_n(&r->rings[i].producer[0], __ATOMIC_ACQUIRE);
+	/* what lies in the small one is older then; else the other has what comes first: who is
+	 * traced, which names they have */
+	bool over = r->over && __atomic_load_n(r->over, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < r->cnt; i++) {
-		int n = ring_drain_one(&r->rings[i], fn, ctx, ret_full);
+		uint32_t k = over && i == r->small   ? r->large
+			     : over && i == r->large ? r->small
+						     : i;
+		int n = ring_drain_one(&r->rings[k], end[k], fn, ctx, ret_full);
 		if (n < 0) {
 			*ret_full = false;
 			return n;
 		}
 		sum += n;
 	}
+	if (over)
+		__atomic_store_n(r->over, 0, __ATOMIC_RELEASE);
 	return sum;
 }
 

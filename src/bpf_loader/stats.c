@@ -12,8 +12,6 @@
 
 #include "criticast.skel.h"
 
-enum { RING_CONTROL, RING_EVENTS }; /* in the order of rings_add() */
-
 static int prog_info(const struct bpf_program *p, struct bpf_prog_info *ret)
 {
 	__u32 len = sizeof(*ret);

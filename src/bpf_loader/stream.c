@@ -208,8 +208,7 @@ int stream_read_counters(struct loader *l, uint64_t ret[CC_BPF_CNT_MAX])
 	}
 	free(v);
 	if (!err)
-		ret[CC_CNT_RECURSION] +=
-			stats_recursion_misses(l); /* the programs count what it hid */
+		ret[CC_CNT_RECURSION] = stats_recursion_misses(l);
 	return err;
 }
 

@@ -72,6 +72,7 @@ static void print_rings(const struct loader_stats *s, cc_ns dur)
 		{ CC_CNT_DROP_TASK, "TASK dropped" },
 		{ CC_CNT_CLAMPED, "times clamped" },
 		{ CC_CNT_WAKE_RUNNING, "wakes of running tasks" },
+		{ CC_CNT_UNSEEN, "switches not shown" },
 		{ CC_CNT_STORAGE_FAIL, "storage failures" },
 	};
 	printf("\nring                       %" PRIu64 " bytes, fullest %" PRIu64 " (%.1f %%)\n",

@@ -516,7 +516,9 @@ enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */
        CC_CNT_STACK_BYTES = 20,  /* of ring that stacks took, kernel stacks included */
        CC_CNT_VERIFIED = 21,     /* of CHAINS, unwound once more here to compare (tests) ... */
        CC_CNT_VERIFY_WRONG = 22, /* ... and not alike */
-       CC_CNT_LAST = CC_CNT_VERIFY_WRONG,
+       CC_CNT_UNSEEN = 23, /* switches of traced tasks that the kernel did not show; told by its
+			    * own account of the task, where that says enough: else also lost */
+       CC_CNT_LAST = CC_CNT_UNSEEN,
 };
 
 struct cc_rec_counter {

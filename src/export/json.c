@@ -447,6 +447,7 @@ static void put_counters(struct json *j, const struct snapshot *s)
 	json_u64(j, "stack_bytes", st->counter[CC_CNT_STACK_BYTES]);
 	json_u64(j, "stacks_verified", st->counter[CC_CNT_VERIFIED]);
 	json_u64(j, "stacks_wrong", st->counter[CC_CNT_VERIFY_WRONG]);
+	json_u64(j, "switches_unseen", st->counter[CC_CNT_UNSEEN]);
 	json_close(j, '}');
 }
 

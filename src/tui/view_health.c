@@ -70,6 +70,9 @@ static void add_losses(const struct snapshot *s, struct health_line *out, int *n
 		if (st->counter[drops[i].cnt])
 			add(out, n, drops[i].what, count(st->counter[drops[i].cnt]), true,
 			    drops[i].why);
+	if (st->counter[CC_CNT_UNSEEN])
+		add(out, n, "switches the kernel did not show", count(st->counter[CC_CNT_UNSEEN]),
+		    false, "told by its own account of the thread, or lost");
 	add(out, n, "came after their watermark", count(st->late), st->late, "");
 	add(out, n, "malformed records", count(st->malformed), st->malformed, "");
 	add(out, n, "tasks waiting for each other", count(st->cycles), false,
