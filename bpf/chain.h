@@ -130,7 +130,7 @@ static __noinline int chain_send(struct chain_buf *b, __u64 ukey, __u64 now)
 	r->layout = s->layout;
 	if (size > sizeof(b->rec) + sizeof(b->ip))
 		return 0;
-	if (bpf_ringbuf_output(&events, b->rec, size, BPF_RB_NO_WAKEUP)) {
+	if (events_output(b->rec, size)) {
 		cnt_add(CC_CNT_DROP_SNAP, 1);
 		return 0;
 	}

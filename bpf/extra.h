@@ -123,7 +123,7 @@ static __noinline int extra_send(struct task_struct *p, struct task_state *st, s
 
 	if (!st || !c)
 		return 0;
-	x = bpf_ringbuf_reserve(&events, sizeof(*x), 0);
+	x = events_reserve(sizeof(*x));
 	if (!x) {
 		cnt_add(CC_CNT_DROP_EXTRA, 1);
 		return 0;

@@ -162,7 +162,7 @@ static __always_inline void go_task_send(struct cc_bpf_go *go, __u64 g,
 					 const struct cc_bpf_go_state *s, __u32 tgid, __u32 tid,
 					 __u16 what, __u64 now)
 {
-	struct cc_rec_go_task *r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	struct cc_rec_go_task *r = events_reserve(sizeof(*r));
 	__u64 v[4];
 
 	if (!r) {
@@ -198,7 +198,7 @@ static __always_inline void go_task_send(struct cc_bpf_go *go, __u64 g,
 static __always_inline void go_dead_send(const struct cc_bpf_go_state *s, __u32 tgid, __u32 tid,
 					 __u64 seen, __u64 now)
 {
-	struct cc_rec_go_task *r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	struct cc_rec_go_task *r = events_reserve(sizeof(*r));
 
 	if (!r) {
 		cnt_add(CC_CNT_DROP_GO, 1);
@@ -231,7 +231,7 @@ static __always_inline void go_on_send(struct task_struct *cur, struct task_stat
 
 	if (st->goid == goid)
 		return;
-	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	r = events_reserve(sizeof(*r));
 	if (!r) { /* it still differs: the next look tells it */
 		cnt_add(CC_CNT_DROP_GO, 1);
 		return;

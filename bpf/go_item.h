@@ -28,7 +28,7 @@ static __noinline int go_item_send(const struct go_here *h, const struct go_item
 
 	if (!h || !x || !x->goid)
 		return 0;
-	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	r = events_reserve(sizeof(*r));
 	if (!r) {
 		cnt_add(CC_CNT_DROP_GO, 1);
 		rec_lost(CC_REC_GO_ITEM, sizeof(*r), h->now);

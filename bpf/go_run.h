@@ -86,7 +86,7 @@ static __noinline int go_episode_send(const struct cc_bpf_go *go, struct cc_bpf_
 	if (!go || !s)
 		return 0;
 	cnt_add(CC_CNT_GO_EPISODES, 1);
-	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	r = events_reserve(sizeof(*r));
 	if (!r) {
 		cnt_add(CC_CNT_DROP_GO, 1);
 		go_fold_lost(s, in > s->out ? in - s->out : 0);

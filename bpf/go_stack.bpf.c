@@ -134,7 +134,7 @@ __noinline __u64 go_stack(const struct go_frame *top, __u64 now)
 	r->key = key;
 	r->tgid = cur->tgid;
 	r->gen = 0;
-	if (bpf_ringbuf_output(&events, b, size, BPF_RB_NO_WAKEUP)) {
+	if (events_output(b, size)) {
 		cnt_add(CC_CNT_DROP_SNAP, 1);
 		return 0;
 	}

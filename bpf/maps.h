@@ -44,16 +44,22 @@ struct {
 	__uint(max_entries, 1 << 20);
 } control __weak SEC(".maps");
 
-/* REQ goes here as long as user space keeps up: small enough to stay in the caches, where a record
- * in the ring above, which is larger than they are, meets lines and pages that nobody had for long:
- * most of what telling a request costs. One that finds it full goes there after all, and so do all
- * behind it until user space has drained both, so that they stay in order. */
+/* As long as user space keeps up, records go through rings that are small enough to stay in the
+ * caches: in those above, larger than they are, each meets lines and pages that nobody had for
+ * long, which is most of what telling it costs. One that finds the small ring full goes to the
+ * large one after all, and so do all behind it until user space has drained both: so they stay in
+ * order. The loader sets the sizes. */
 struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} events_small __weak SEC(".maps");
+
+struct { /* REQ alone */
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 << 10);
 } requests __weak SEC(".maps");
 
-volatile __u32 requests_over __weak;
+volatile __u32 events_over __weak, requests_over __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -146,9 +152,52 @@ static __always_inline void ring_commit(void *ring, void *rec, __u64 quarter, __
 	bpf_ringbuf_submit(rec, flags);
 }
 
+/* Room for a record in @small, or in @large; *over is set first: whoever finds it there finds this.
+ */
+static __always_inline void *pair_reserve(void *small, void *large, volatile __u32 *over,
+					  __u64 size)
+{
+	void *r = *over ? NULL : bpf_ringbuf_reserve(small, size, 0);
+
+	if (r)
+		return r;
+	*over = 1;
+	return bpf_ringbuf_reserve(large, size, 0);
+}
+
+static __always_inline void *events_reserve(__u64 size)
+{
+	return pair_reserve(&events_small, &events, &events_over, size);
+}
+
+static __always_inline void *req_reserve(void)
+{
+	return pair_reserve(&requests, &control, &requests_over, sizeof(struct cc_rec_req));
+}
+
+/* Sends @size bytes at @data. 0 or an error. */
+static __always_inline long events_output(void *data, __u64 size)
+{
+	if (!events_over && !bpf_ringbuf_output(&events_small, data, size, BPF_RB_NO_WAKEUP))
+		return 0;
+	events_over = 1;
+	return bpf_ringbuf_output(&events, data, size, BPF_RB_NO_WAKEUP);
+}
+
 static __always_inline void events_commit(void *rec, __u64 now)
 {
-	ring_commit(&events, rec, cfg.events_quarter, now);
+	if (events_over)
+		ring_commit(&events, rec, cfg.events_quarter, now);
+	else
+		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void req_commit(void *rec, __u64 now)
+{
+	if (requests_over)
+		ring_commit(&control, rec, cfg.control_quarter, now);
+	else
+		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
 }
 
 static __always_inline void control_commit(void *rec, __u64 now)

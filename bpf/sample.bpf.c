@@ -20,7 +20,7 @@ int on_cpu_sample(void *ctx)
 	go_look(cur, st, now); /* one that runs for long is seen at least now */
 	who.tid = cur->pid;
 	snap_current(ctx, cur, SNAP_SLOT_SAMPLE, &who, now); /* user space puts its keys into r */
-	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	r = events_reserve(sizeof(*r));
 	if (!r) {
 		rec_lost(CC_REC_SAMPLE, sizeof(*r), now);
 		return 0;

@@ -89,7 +89,7 @@ static __always_inline bool sum_short(struct task_state *st, __u64 now)
 static __always_inline void episode_send(struct task_struct *p, struct task_state *st, __u64 wake,
 					 __u8 flags, __u64 now)
 {
-	struct cc_rec_episode *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct cc_rec_episode *e = events_reserve(sizeof(*e));
 
 	if (!e) {
 		cnt_add(CC_CNT_DROP_EPISODE, 1);
@@ -410,7 +410,7 @@ static __always_inline bool by_wait_timer(const struct cpu_state *c)
 static __always_inline void wake_send(struct task_struct *p, struct task_state *st,
 				      struct task_struct *cur, __u32 context, __u64 now)
 {
-	struct cc_rec_wake *w = bpf_ringbuf_reserve(&events, sizeof(*w), 0);
+	struct cc_rec_wake *w = events_reserve(sizeof(*w));
 
 	if (!w) {
 		rec_lost(CC_REC_WAKE, sizeof(*w), now);

@@ -100,7 +100,7 @@ static __noinline int snap_send_kept(struct task_struct *p, __u32 seq, __u64 out
 		return 0;
 	if (s->owner_tgid)
 		cnt_add(CC_CNT_SNAPS, 1);
-	if (bpf_ringbuf_output(&events, s, size, BPF_RB_NO_WAKEUP))
+	if (events_output(s, size))
 		cnt_add(CC_CNT_DROP_SNAP, 1);
 	else
 		cnt_add(CC_CNT_STACK_BYTES, size + 8);

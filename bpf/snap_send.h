@@ -114,7 +114,7 @@ static __always_inline void snap_raw(struct chain_buf *cb, struct snap_buf *b, _
 	bpf_probe_read_kernel(b->room + off + sizeof(*s), kbytes, cb->kframes);
 	if (size > SNAP_BYTES_AT + CC_SNAP_MAX)
 		return;
-	if (bpf_ringbuf_output(&events, b->room + off, size, BPF_RB_NO_WAKEUP))
+	if (events_output(b->room + off, size))
 		cnt_add(CC_CNT_DROP_SNAP, 1);
 	else
 		cnt_add(CC_CNT_STACK_BYTES, size + 8);

@@ -8,23 +8,12 @@
 /* Tells the request as it is. */
 static __always_inline void tell_here(struct req_state *s, __u32 end, __u64 now)
 {
-	struct cc_rec_req *r = NULL;
-	bool over = requests_over;
+	struct cc_rec_req *r = req_reserve();
 
-	if (!over)
-		r = bpf_ringbuf_reserve(&requests, sizeof(*r), 0);
-	if (!r) {
-		over = true;
-		requests_over = 1; /* first: whoever finds the record finds this */
-		r = bpf_ringbuf_reserve(&control, sizeof(*r), 0);
-	}
 	if (r) {
 		rec_init(&r->h, sizeof(*r), CC_REC_REQ, 0, (__u16)end, now);
 		req_fill(s, (__u16)end, r);
-		if (over)
-			control_commit(r, now);
-		else
-			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+		req_commit(r, now);
 	} else {
 		cnt_add(CC_CNT_DROP_REQ, 1);
 		rec_lost(CC_REC_REQ, sizeof(*r), now);
@@ -50,7 +39,7 @@ struct sockop {
 
 static __always_inline struct cc_rec_sockop *sockop_new(__u64 now)
 {
-	struct cc_rec_sockop *r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	struct cc_rec_sockop *r = events_reserve(sizeof(*r));
 
 	if (!r) {
 		cnt_add(CC_CNT_DROP_SOCKOP, 1);

@@ -185,7 +185,7 @@ static __always_inline void task_short_flush(struct task_struct *p, struct task_
 
 	if (!st->short_cnt)
 		return;
-	r = bpf_ringbuf_reserve(&events, sizeof(*r), 0);
+	r = events_reserve(sizeof(*r));
 	if (!r) /* stays summed: the next flush tells it */
 		return;
 	rec_init(&r->h, sizeof(*r), CC_REC_SHORT, 0, 0, now);

@@ -22,6 +22,8 @@
 
 #define STOLEN_MIN_NS 100000u
 #define CONTROL_BYTES (8u << 20)
+/* Of the rings before the two: of a CPU's second cache half or less, and 20 ms of a busy server. */
+#define SMALL_BYTES (256u << 10)
 /* Snapshots per CPU and 20 ms, at ~10 us of user space each: a storm of slow waits costs at most
  * half of what it would, a busy server is not touched. */
 #define SNAP_BURST 128u
@@ -200,8 +202,13 @@ static int try_load(struct loader *l, const struct btf *kernel, const struct att
 	rules_prepare(l, a->rules, load_has_tracepoint(kernel, "vm_unmapped_area"));
 	sample_prepare(l);
 	int ret = bpf_map__set_max_entries(l->skel->maps.events, (__u32)l->o.ring_bytes);
+	__u32 small = (__u32)CC_MIN(l->o.ring_bytes, SMALL_BYTES);
+	if (!ret)
+		ret = bpf_map__set_max_entries(l->skel->maps.events_small, small);
 	if (!ret)
 		ret = bpf_map__set_max_entries(l->skel->maps.control, CONTROL_BYTES);
+	if (!ret)
+		ret = bpf_map__set_max_entries(l->skel->maps.requests, small);
 	if (!ret)
 		ret = pidns_prepare(l, err);
 	if (!ret)

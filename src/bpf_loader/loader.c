@@ -333,20 +333,30 @@ static int count_runs(struct loader *l, struct cc_err *err)
 	return res;
 }
 
+static int add_ring(struct loader *l, const struct bpf_map *m, __u32 *over)
+{
+	int fd = bpf_map__fd(m);
+	uint64_t bytes = bpf_map__max_entries(m);
+	return over ? rings_add_small(l->rings, fd, bytes, over) : rings_add(l->rings, fd, bytes);
+}
+
 static int add_rings(struct loader *l)
 {
-	const struct bpf_map *maps[] = {
-		[RING_CONTROL] = l->skel->maps.control,
-		[RING_REQUESTS] = l->skel->maps.requests,
-		[RING_EVENTS] = l->skel->maps.events,
+	const struct {
+		const struct bpf_map *map;
+		__u32 *over;
+	} in_order[] = {
+		[RING_CONTROL] = { l->skel->maps.control, NULL },
+		[RING_REQUESTS] = { l->skel->maps.requests, (__u32 *)&l->skel->bss->requests_over },
+		[RING_EVENTS] = { l->skel->maps.events, NULL },
+		[RING_EVENTS_SMALL] = { l->skel->maps.events_small,
+					(__u32 *)&l->skel->bss->events_over },
 	};
-	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
-		int res = rings_add(l->rings, bpf_map__fd(maps[i]), bpf_map__max_entries(maps[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(in_order); i++) {
+		int res = add_ring(l, in_order[i].map, in_order[i].over);
 		if (res)
 			return res;
 	}
-	rings_overflow(l->rings, RING_REQUESTS, RING_CONTROL,
-		       (uint32_t *)&l->skel->bss->requests_over);
 	return 0;
 }
 

@@ -20,7 +20,12 @@
 
 #include <stdio.h>
 
-enum { RING_CONTROL, RING_REQUESTS, RING_EVENTS }; /* in the order of rings_add() */
+enum {
+	RING_CONTROL,
+	RING_REQUESTS,
+	RING_EVENTS,
+	RING_EVENTS_SMALL
+}; /* in the order of rings_add() */
 
 struct criticast; /* the skeleton, criticast.skel.h */
 struct ring_drain;

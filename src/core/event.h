@@ -510,14 +510,12 @@ enum {                          /* cc_rec.aux of COUNTER. ABI: append only. */
        CC_CNT_DROP_GO = 15,      /* Go records that found the ring full */
        CC_CNT_GO_EPISODES = 16,  /* waits of goroutines seen */
        CC_CNT_GO_HITS = 17,      /* of the probes on Go programs */
-       CC_CNT_CHAINS = 18,       /* user stacks of waits and wakers that were unwound in the
-				  * kernel, by rules it was taught */
+       CC_CNT_CHAINS = 18,       /* stacks of waits and wakers unwound in the kernel */
        CC_CNT_SNAPS = 19,        /* that were copied */
        CC_CNT_STACK_BYTES = 20,  /* of ring that stacks took, kernel stacks included */
        CC_CNT_VERIFIED = 21,     /* of CHAINS, unwound once more here to compare (tests) ... */
        CC_CNT_VERIFY_WRONG = 22, /* ... and not alike */
-       CC_CNT_UNSEEN = 23, /* switches of traced tasks that the kernel did not show; told by its
-			    * own account of the task, where that says enough: else also lost */
+       CC_CNT_UNSEEN = 23,       /* switches of tasks the kernel did not show; some also lost */
        CC_CNT_LAST = CC_CNT_UNSEEN,
 };
 

@@ -3,6 +3,8 @@
 #include "../../bpf/unseen.h"
 
 #include <criterion/criterion.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Off since 100, and leaves a CPU at 900. */
 static struct unseen came(uint64_t wake, uint64_t noted, uint32_t runs)
