@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL 4096 /* bytes: up to here an array doubles */
-
 int mem_grow(struct mem *m, void *slot, uint32_t *cap, size_t need, size_t size)
 {
-	size_t want = *cap + (*cap * size < SMALL ? *cap : *cap / 2);
+	size_t want = *cap + *cap / 2;
 	void *p, *more;
 
 	want = CC_MAX(want, CC_MAX(need, VEC_FIRST));
@@ -73,44 +71,37 @@ void mem_free(struct mem *m, void *p, size_t size)
 	free(p);
 }
 
-#define SLAB_FIRST 64u  /* objects of the first block; each next one has twice as many, ... */
-#define SLAB_MOST 4096u /* ... up to these */
-#define LINE 64         /* bytes */
+#define SLAB_OBJECTS 64
+#define LINE 64 /* bytes */
 
 static int slab_grow(struct mem *m, struct slab *s)
 {
-	uint32_t cnt = CC_MIN(SLAB_FIRST << CC_MIN(s->block_cnt, 16u), SLAB_MOST);
 	char *block;
 
 	if (s->block_cnt == s->block_cap &&
 	    mem_grow(m, &s->blocks, &s->block_cap, s->block_cnt + 1, sizeof(*s->blocks)))
 		return -ENOMEM;
-	block = malloc(cnt * s->size);
+	block = malloc(SLAB_OBJECTS * s->size);
 	if (!block)
 		return -ENOMEM;
 	s->blocks[s->block_cnt++] = block;
-	s->fresh = block;
-	s->fresh_cnt = cnt;
+	for (size_t i = SLAB_OBJECTS; i-- > 0;) {
+		memcpy(block + i * s->size, &s->free, sizeof(s->free));
+		s->free = block + i * s->size;
+	}
 	return 0;
 }
 
 void *slab_alloc(struct mem *m, struct slab *s)
 {
-	const char *next;
-	void *p = s->free;
+	void *p;
 
-	if (p) {
-		memcpy(&s->free, p, sizeof(s->free));
-	} else {
-		if (!s->fresh_cnt && slab_grow(m, s))
-			return NULL;
-		p = s->fresh;
-		s->fresh += s->size;
-		s->fresh_cnt--;
-	}
-	next = s->free ? s->free : s->fresh;
-	for (size_t off = 0; off < s->size; off += LINE) /* it is far away, as a rule */
-		__builtin_prefetch(next + off, 1);
+	if (!s->free && slab_grow(m, s))
+		return NULL;
+	p = s->free;
+	memcpy(&s->free, p, sizeof(s->free));
+	for (size_t off = 0; off < s->size; off += LINE) /* the next one is far away, as a rule */
+		__builtin_prefetch((const char *)s->free + off, 1);
 	m->used += s->size;
 	return p;
 }

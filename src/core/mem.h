@@ -35,8 +35,6 @@ struct slab {
 	void *free;  /* each begins with the next */
 	void **blocks;
 	uint32_t block_cnt, block_cap;
-	char *fresh; /* the next of those of the last block that were never in use */
-	uint32_t fresh_cnt;
 };
 void *slab_alloc(struct mem *m, struct slab *s); /* not zeroed; NULL: no memory */
 void slab_free(struct mem *m, struct slab *s, void *p);

@@ -137,8 +137,8 @@ static void mix_of_episodes(const struct engine *e, const struct task *t, cc_ns 
 		bool follows = i > 0 && ep->seq == ep[-1].seq + 1 && at == ep[-1].in;
 		cc_ns end = ep_kind(ep) == EP_RUNNABLE ? ep->out : ep_blocked_end(ep);
 
-		if (i + SIDES_AHEAD < first + n)
-			ep_prefetch_side(&e->tasks, &ep[SIDES_AHEAD]);
+		if (i + SIDES_AHEAD < first + n && ep[SIDES_AHEAD].side)
+			side_prefetch(&e->tasks.sides.p[ep[SIDES_AHEAD].side]);
 		if (follows && !ep_lost(&e->tasks, ep))
 			mix[0] += ep->out - at;
 		else

@@ -30,7 +30,7 @@ void tasks_done(struct tasks *ts)
 		task_done(ts->mem, &ts->v.p[i]);
 	vec_done(ts->mem, &ts->v);
 	vec_done(ts->mem, &ts->free);
-	tasks_sides_done(ts);
+	vec_done(ts->mem, &ts->sides);
 	vec_done(ts->mem, &ts->free_sides);
 	vec_done(ts->mem, &ts->dirty);
 	vec_done(ts->mem, &ts->late);

@@ -59,7 +59,13 @@ struct side {
 	uint32_t srtt_us, retrans; /* TCP: round trip; packets sent again during the wait */
 };
 #define SIDE_HOT 64 /* bytes */
-_Static_assert(offsetof(struct side, fd_dev) <= SIDE_HOT, "see ep_prefetch_side()");
+_Static_assert(offsetof(struct side, fd_dev) <= SIDE_HOT, "see side_prefetch()");
+
+static inline void side_prefetch(const struct side *s)
+{
+	__builtin_prefetch(s);
+	__builtin_prefetch((const char *)s + SIDE_HOT - 1);
+}
 
 /* A task's state as an iterator saw it. Holds until an episode tells more. */
 struct open_state {
@@ -160,8 +166,7 @@ struct gap_span { /* episodes of @tid are missing in it, and with them the wakes
 	uint32_t tid, tgid;
 };
 
-#define TASKS_NEAR (1u << 14) /* more threads than most have that are traced */
-#define SIDE_PART 8192u
+#define TASKS_NEAR 1024u
 
 struct tasks {
 	struct mem *mem;
@@ -171,10 +176,7 @@ struct tasks {
 	/* The same of tids asked for lately, by their last bits: 0, or the only task that ever had
 	 * its tid. */
 	uint32_t near[TASKS_NEAR];
-	/* Sides by number, 0 is unused: in parts of SIDE_PART, so that millions need not be copied
-	 * when there are more. The first part is an array that grows. */
-	VEC(struct side *) sides;
-	uint32_t side_cnt, first_cap;
+	VEC(struct side) sides; /* [0] is unused */
 	VEC(uint32_t) free_sides;
 	VEC(struct late_span) late; /* since the owner emptied it */
 	VEC(struct gap_span) gaps;  /* by to */
@@ -229,29 +231,14 @@ CC_NODISCARD int tasks_wake(struct tasks *ts, const struct cc_rec_wake *r);
 void tasks_free_gone(struct tasks *ts, cc_ns before);
 void task_done(struct mem *mem, struct task *t);
 void task_free_side(struct tasks *ts, uint32_t *side); /* 0: a no-op; becomes 0 */
-void tasks_sides_done(struct tasks *ts);
 
 /* Drops what ended before @before. Returns how many episodes went. */
 uint64_t tasks_evict(struct tasks *ts, cc_ns before);
 
 static inline bool ep_is_go(const struct episode *ep) { return (ep->kind & EP_GO) != 0; }
-/* The one with number @i. */
-static inline struct side *side_at(const struct tasks *ts, uint32_t i)
-{
-	return ts->sides.p[i / SIDE_PART] + i % SIDE_PART;
-}
 static inline const struct side *ep_side(const struct tasks *ts, const struct episode *ep)
 {
-	return ep->side && !ep_is_go(ep) ? side_at(ts, ep->side) : NULL;
-}
-static inline void ep_prefetch_side(const struct tasks *ts, const struct episode *ep)
-{
-	const struct side *s = ep_side(ts, ep);
-
-	if (!s)
-		return;
-	__builtin_prefetch(s);
-	__builtin_prefetch((const char *)s + SIDE_HOT - 1);
+	return ep->side && !ep_is_go(ep) ? &ts->sides.p[ep->side] : NULL;
 }
 static inline const struct go_wait *ep_go_wait(const struct tasks *ts, const struct episode *ep)
 {
@@ -262,7 +249,7 @@ static inline uint64_t ep_lost(const struct tasks *ts, const struct episode *ep)
 {
 	if (!ep->side)
 		return 0;
-	return ep_is_go(ep) ? ts->go.waits.p[ep->side].lost : side_at(ts, ep->side)->lost;
+	return ep_is_go(ep) ? ts->go.waits.p[ep->side].lost : ts->sides.p[ep->side].lost;
 }
 /* NULL: neither a goroutine nor a thread that ran one. */
 static inline struct go_state *task_go(const struct tasks *ts, const struct task *t)

@@ -6,24 +6,6 @@
 #include "decode.h" /* CC_TIME_MAX */
 #include "task.h"
 
-/* Room for the side with number @i, the next that is new. */
-static int sides_grow(struct tasks *ts, uint32_t i)
-{
-	uint32_t part = i / SIDE_PART;
-
-	if (part == ts->sides.cnt) {
-		if (vec_reserve(ts->mem, &ts->sides, part + 1))
-			return -ENOMEM;
-		ts->sides.p[part] = part ? mem_get(ts->mem, SIDE_PART * sizeof(struct side)) : NULL;
-		if (part && !ts->sides.p[part])
-			return -ENOMEM;
-		ts->sides.cnt++;
-	}
-	if (part || i < ts->first_cap)
-		return 0;
-	return mem_grow(ts->mem, &ts->sides.p[0], &ts->first_cap, i + 1, sizeof(struct side));
-}
-
 static uint32_t side_new(struct tasks *ts)
 {
 	uint32_t i;
@@ -31,21 +13,13 @@ static uint32_t side_new(struct tasks *ts)
 	if (ts->free_sides.cnt) {
 		i = ts->free_sides.p[--ts->free_sides.cnt];
 	} else {
-		i = CC_MAX(ts->side_cnt, 1);
-		if (sides_grow(ts, i))
+		i = CC_MAX(ts->sides.cnt, 1);
+		if (vec_reserve(ts->mem, &ts->sides, i + 1))
 			return 0;
-		ts->side_cnt = i + 1;
+		ts->sides.cnt = i + 1;
 	}
-	*side_at(ts, i) = (struct side){ .fd = -1 };
+	ts->sides.p[i] = (struct side){ .fd = -1 };
 	return i;
-}
-
-void tasks_sides_done(struct tasks *ts)
-{
-	for (uint32_t i = 0; i < ts->sides.cnt; i++)
-		mem_free(ts->mem, ts->sides.p[i],
-			 (i ? SIDE_PART : ts->first_cap) * sizeof(struct side));
-	vec_done(ts->mem, &ts->sides);
 }
 
 void task_free_side(struct tasks *ts, uint32_t *side)
@@ -151,7 +125,7 @@ static int attach_side(struct tasks *ts, struct task *t, struct episode *ep, uin
 		ep->side = side_new(ts);
 	if (!ep->side)
 		return -ENOMEM;
-	side_at(ts, ep->side)->lost = lost;
+	ts->sides.p[ep->side].lost = lost;
 	return 0;
 }
 
@@ -397,9 +371,9 @@ int tasks_extra(struct tasks *ts, const struct cc_rec_extra *r)
 	side = ep ? ep->side : t->extra_side;
 	if (!side)
 		return -ENOMEM;
-	if (!side_at(ts, side)->told && r->ustack)
+	if (!ts->sides.p[side].told && r->ustack)
 		ts->stacks_user++;
-	fill_side(side_at(ts, side), r);
+	fill_side(&ts->sides.p[side], r);
 	if (ep) {
 		waker = ep_task_wake(ep) ? ep->waker_tid : 0;
 		waker_tgid = ep->waker_tgid;
@@ -448,7 +422,7 @@ static int fill_open(struct tasks *ts, struct open_state *o, const struct cc_rec
 	};
 	if (ep_kind(&o->ep) == EP_RUNNABLE)
 		o->wake = o->ep.wake = o->out;
-	*side_at(ts, side) = (struct side){
+	ts->sides.p[side] = (struct side){
 		.ustack = r->ustack,
 		.kstack = r->kstack,
 		.uaddr = r->uaddr,

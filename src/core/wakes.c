@@ -150,7 +150,7 @@ static bool learn_across(struct resource *r, const struct side *s)
 /* What a slow wait tells about its futex or descriptor holds for the short ones on it. */
 static int learn(struct engine *e, const struct task *t, const struct episode *ep)
 {
-	struct side *s = ep->side && !ep_is_go(ep) ? side_at(&e->tasks, ep->side) : NULL;
+	struct side *s = ep->side && !ep_is_go(ep) ? &e->tasks.sides.p[ep->side] : NULL;
 	uint32_t res;
 
 	if (!s || !s->told)
@@ -249,8 +249,8 @@ int wakes_index(struct engine *e)
 			struct episode ep = t->eps.p[i];
 			int err;
 
-			if (i + PREFETCH < t->eps.cnt)
-				ep_prefetch_side(&e->tasks, &t->eps.p[i + PREFETCH]);
+			if (i + PREFETCH < t->eps.cnt && t->eps.p[i + PREFETCH].side)
+				side_prefetch(&e->tasks.sides.p[t->eps.p[i + PREFETCH].side]);
 			if (ep.kind & EP_INDEXED)
 				continue;
 			err = index_wake(e, ti, &ep, &memo);

@@ -89,37 +89,6 @@ Test(mem, short_arrays_grow_out_of_their_slab)
 	cr_expect_eq(m.used, 0);
 }
 
-/* Whatever block it is of, none lies in another one; what was given back is used again. */
-Test(mem, objects_of_a_slab_lie_apart)
-{
-	enum { CNT = 30000 }; /* more than a block of the largest size has */
-	struct mem m = { 0 };
-	struct slab s = { .size = 120 };
-	char **all = calloc(CNT, sizeof(*all));
-	uint32_t blocks;
-
-	cr_assert_not_null(all);
-	for (int round = 0; round < 2; round++) {
-		for (uint32_t i = 0; i < CNT; i++) {
-			all[i] = slab_alloc(&m, &s);
-			cr_assert_not_null(all[i]);
-			memset(all[i], (int)(i % 251), s.size);
-		}
-		for (uint32_t i = 0; i < CNT; i++)
-			for (size_t b = 0; b < s.size; b++)
-				cr_assert_eq(all[i][b], (char)(i % 251), "%u, byte %zu", i, b);
-		cr_expect_eq(m.used, CNT * s.size + s.block_cap * sizeof(*s.blocks));
-		if (round)
-			cr_expect_eq(s.block_cnt, blocks);
-		blocks = s.block_cnt;
-		for (uint32_t i = 0; i < CNT; i++)
-			slab_free(&m, &s, all[i]);
-	}
-	slab_done(&m, &s);
-	cr_expect_eq(m.used, 0);
-	free(all);
-}
-
 struct moment {
 	uint64_t t;
 };

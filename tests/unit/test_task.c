@@ -369,36 +369,12 @@ Test(task, eviction_keeps_what_is_later)
 	cr_expect_eq(tasks_evict(&ts, 500), 49);
 	cr_expect_str_eq(line(TID, 480, 512), "?480-498 R498-502 B502-508 R508-512");
 	cr_expect_eq(stack_of(502), 1049);
-	uint32_t sides = ts.side_cnt;
+	uint32_t sides = ts.sides.cnt;
 
 	for (uint32_t i = 100; i < 140; i++) {
 		extra(i, 10 * i + 18, 1000 + i);
 		add(ep(i, 10 * i + 12, 0, 10 * i + 18));
 	}
-	cr_expect_eq(ts.side_cnt, sides, "what was evicted is used again");
+	cr_expect_eq(ts.sides.cnt, sides, "what was evicted is used again");
 	cr_expect_eq(stack_of(1392), 1138);
-}
-
-/* More than lie side by side: each wait keeps what was told beside it. */
-Test(task, sides_of_many_waits_stay_what_they_are)
-{
-	enum { CNT = 40000 };
-
-	cr_assert_gt(CNT, 2 * SIDE_PART);
-	for (uint32_t i = 0; i < CNT; i++) {
-		extra(i, 10 * i + 18, 1000 + i);
-		add(ep(i, 10 * i + 12, 0, 10 * i + 18));
-	}
-	for (uint32_t i = 0; i < CNT; i += 37)
-		cr_assert_eq(stack_of(10 * i + 12), 1000 + i, "%u", i);
-	cr_expect_eq(tasks_evict(&ts, 10 * (CNT - 1)), CNT - 2);
-	uint32_t sides = ts.side_cnt;
-
-	for (uint32_t i = CNT; i < 2 * CNT - 2; i++) {
-		extra(i, 10 * i + 18, 1000 + i);
-		add(ep(i, 10 * i + 12, 0, 10 * i + 18));
-	}
-	for (uint32_t i = CNT - 1; i < 2 * CNT - 2; i += 37)
-		cr_assert_eq(stack_of(10 * i + 12), 1000 + i, "%u", i);
-	cr_expect_eq(ts.side_cnt, sides, "what was evicted is used again");
 }
