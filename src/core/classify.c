@@ -111,10 +111,16 @@ enum {
 	OP_CMD = 127,
 };
 
-/* glibc waits so for rwlocks, semaphores and condition variables alike; Rust for all it has. */
 static bool is_bitset(const struct side *side)
 {
 	return side->futex && (side->op & OP_CMD) == OP_WAIT_BITSET;
+}
+
+/* glibc waits so for rwlocks, semaphores and condition variables alike, Rust for all it has; for
+ * the rounds of a barrier like for a lock. */
+static bool may_be_any(const struct side *side)
+{
+	return is_bitset(side) || (side->futex && (side->op & OP_CMD) == OP_WAIT);
 }
 
 static bool has_owner(const struct side *side) { return side->flags & CC_EX_OWNER && side->owner; }
@@ -126,7 +132,8 @@ bool classify_futex_is_across(const struct side *side)
 
 #define SITE_FRAMES 6 /* innermost ones of the C library */
 
-enum futex_site classify_site(const struct names *n, const struct side *side)
+/* Of a function and what it is inlined into, a line each. */
+static enum futex_site site_of_frame(struct engine_frame f)
 {
 	static const struct {
 		const char *prefix;
@@ -136,23 +143,42 @@ enum futex_site classify_site(const struct names *n, const struct side *side)
 		{ "sem_", FUTEX_SITE_SEM },
 		{ "new_sem_", FUTEX_SITE_SEM },
 		{ "pthread_cond_", FUTEX_SITE_COND },
+		{ "pthread_barrier_", FUTEX_SITE_BARRIER },
 	};
+
+	while (f.text_len) {
+		const char *end = memchr(f.text, '\n', f.text_len);
+		size_t len = end ? (size_t)(end - f.text) + 1 : f.text_len;
+		struct engine_frame line = f;
+
+		while (line.text_len && *line.text == '_') { /* __pthread_cond_wait */
+			line.text++;
+			line.text_len--;
+		}
+		for (size_t j = 0; j < ARRAY_SIZE(calls); j++)
+			if (has_prefix(&line, calls[j].prefix))
+				return calls[j].site;
+		f.text += len;
+		f.text_len -= len;
+	}
+	return FUTEX_SITE_NONE;
+}
+
+enum futex_site classify_site(const struct names *n, const struct side *side)
+{
 	struct engine_stack s;
 
-	if (!is_bitset(side) || has_owner(side) || !names_get_stack(n, side->ustack, &s))
+	if (!may_be_any(side) || has_owner(side) || !names_get_stack(n, side->ustack, &s))
 		return FUTEX_SITE_NONE;
 	for (uint32_t i = 0; i < CC_MIN(s.cnt, SITE_FRAMES); i++) {
 		struct engine_frame f;
+		enum futex_site site;
 
 		if (!names_get_frame(n, s.tgid, s.gen, s.ip[i], &f))
 			continue;
-		while (f.text_len && *f.text == '_') { /* __pthread_cond_wait */
-			f.text++;
-			f.text_len--;
-		}
-		for (size_t j = 0; j < ARRAY_SIZE(calls); j++)
-			if (has_prefix(&f, calls[j].prefix))
-				return calls[j].site;
+		site = site_of_frame(f);
+		if (site)
+			return site;
 	}
 	return FUTEX_SITE_NONE;
 }
@@ -161,7 +187,8 @@ enum wait_class classify_futex(const struct side *side)
 {
 	static const uint8_t by_site[] = { [FUTEX_SITE_RWLOCK] = WAIT_LOCK,
 					   [FUTEX_SITE_SEM] = WAIT_SEMA,
-					   [FUTEX_SITE_COND] = WAIT_COND };
+					   [FUTEX_SITE_COND] = WAIT_COND,
+					   [FUTEX_SITE_BARRIER] = WAIT_COND };
 	uint64_t val = side->val & UINT32_MAX;
 
 	if (has_owner(side))
@@ -190,6 +217,16 @@ enum wait_class classify_futex(const struct side *side)
 	}
 }
 
+/* A contended lock's word is 1 or 2, as a rule, or tells its owner: others may as well be a count
+ * of what came since, of a condition variable that is not glibc's, or of rounds. */
+static bool is_any_word(const struct side *s)
+{
+	uint64_t val = s->val & UINT32_MAX;
+
+	return s->futex && (s->op & OP_CMD) == OP_WAIT && !s->site && !has_owner(s) && val > 2 &&
+	       val != UINT32_MAX;
+}
+
 static enum wait_class of_futex(const struct classifier *c, const struct task *t,
 				const struct episode *ep, const struct side *side, bool *guessed)
 {
@@ -199,10 +236,13 @@ static enum wait_class of_futex(const struct classifier *c, const struct task *t
 		struct side s = *side; /* a wait that goes on */
 
 		s.site = (uint8_t)classify_site(c->names, side);
+		*guessed = is_any_word(&s);
 		return classify_futex(&s);
 	}
-	if (side && side->told)
+	if (side && side->told) {
+		*guessed = is_any_word(side);
 		return classify_futex(side);
+	}
 	res = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
 	if (res && c->resources->v.p[res - 1].learned)
 		return (enum wait_class)c->resources->v.p[res - 1].learned;

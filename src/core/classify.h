@@ -38,7 +38,13 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 bool classify_is_futex(const struct classifier *c, const struct episode *ep);
 
 /* Which of the C library's calls waits on a futex, by the functions on its stack. */
-enum futex_site { FUTEX_SITE_NONE, FUTEX_SITE_RWLOCK, FUTEX_SITE_SEM, FUTEX_SITE_COND };
+enum futex_site {
+	FUTEX_SITE_NONE,
+	FUTEX_SITE_RWLOCK,
+	FUTEX_SITE_SEM,
+	FUTEX_SITE_COND,
+	FUTEX_SITE_BARRIER,
+};
 
 /* Of a wait that classify_futex() cannot tell without, once its stack has names. */
 enum futex_site classify_site(const struct names *n, const struct side *side);

@@ -320,6 +320,12 @@ const struct episode *wait_last_slice(const struct engine *e, const struct task 
 const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
 					const struct episode *ep);
 
+/* What @ep, a wait of @t, was for was had by several at a time not long before @to: one that was
+ * woken for it was at something else when another one let it go, while somebody had waited for it
+ * since before that, who would have been woken had the first one let it go too. */
+bool wait_is_for_several(struct engine *e, const struct task *t, const struct episode *ep,
+			 cc_ns to);
+
 /* How many the waker of @ep woke then from the same thing, the task itself too; 0: it alone. */
 uint32_t wait_herd(struct engine *e, const struct task *t, const struct episode *ep);
 

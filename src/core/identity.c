@@ -193,6 +193,14 @@ static uint32_t feeder_of(const struct finder *f, struct task *t, cc_ns at)
 	return found;
 }
 
+static bool answers_requests(const struct task *t)
+{
+	for (uint32_t i = t->touches.cnt, n = 0; i-- > 0 && n < FEED_LOOKED; n++)
+		if (touch_is_server(&t->touches.p[i]))
+			return true;
+	return false;
+}
+
 /* What @t was idle for last came from a task that answers no requests itself: there is a stage
  * between those that receive and @t, and the time of a request may have been that one's. */
 static bool is_stage(const struct finder *f, const struct task *t, const struct task *holder,
@@ -202,10 +210,25 @@ static bool is_stage(const struct finder *f, const struct task *t, const struct 
 
 	if (!w || w == holder || !w->timeline || w->tgid != t->tgid)
 		return false;
-	for (uint32_t i = w->touches.cnt, n = 0; i-- > 0 && n < FEED_LOOKED; n++)
-		if (touch_is_server(&w->touches.p[i]))
-			return false;
-	return true;
+	return !answers_requests(w);
+}
+
+/* Who is not seen to be fed, since it was never idle: @holder gives work to tasks of its process
+ * that answer no requests. It may be theirs before it is @t's. */
+static bool feeds_a_stage(const struct finder *f, const struct task *t, struct task *holder)
+{
+	uint32_t cnt;
+	const struct given_wake *g = wakes_given(holder, 0, f->t, &cnt);
+
+	for (uint32_t n = 0; cnt-- > 0 && n < FEED_LOOKED; n++) {
+		const struct task *to = tasks_find(&f->e->tasks, g[cnt].wakee_tid, g[cnt].t);
+		const struct episode *ep = to ? wakes_episode_of(to, g[cnt].t) : NULL;
+
+		if (ep && to != t && to->tgid == t->tgid && owner_is_idle(f->e, to, ep) &&
+		    !answers_requests(to))
+			return true;
+	}
+	return false;
 }
 
 /* No hand-over is known: it lay queued until this thread was free for it. When this thread had it
@@ -257,11 +280,12 @@ static int queued_since(struct finder *f, cc_ns foreign)
 			free = f->t;
 	} else if (holder) {
 		feeder = feeder_of(f, t, f->t);
-		if (!feeder) {
-			before.evidence = CC_EV_BIT(QUEUE_UNFED);
-		} else if (is_stage(f, t, holder, feeder)) {
+		if (feeder ? is_stage(f, t, holder, feeder)
+			   : feeds_a_stage(f, t, task_at(f, f->cur))) {
 			before.kind = SEG_AMBIGUOUS;
 			before.evidence = CC_EV_BIT(ELSEWHERE);
+		} else if (!feeder) {
+			before.evidence = CC_EV_BIT(QUEUE_UNFED);
 		}
 	}
 	held.lo = CC_MAX(let_go, free);

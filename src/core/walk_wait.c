@@ -11,7 +11,8 @@ struct wait { /* [a, b) of a wait of task @ti */
 	struct wait_kind kind;
 	struct cc_piece piece; /* what all its pieces have */
 	uint16_t depth;
-	bool apart; /* a lock of which wakes_are_apart() */
+	bool apart;   /* a lock of which wakes_are_apart() */
+	bool several; /* no lock, and taken in turn, but not by one at a time */
 };
 
 bool walk_may_nest(const struct walk *w, uint32_t ti, uint16_t depth, bool *ret_cycle)
@@ -259,7 +260,7 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	} else {
 		p.evidence |= CC_EV_BIT(HOLDER_CUT);
 	}
-	if (x->kind.shared || part->came_by)
+	if (x->kind.shared || part->came_by || x->several)
 		p.evidence |= CC_EV_BIT(LET_GO_LAST);
 	else if (!x->kind.is_lock)
 		p.evidence |= CC_EV_BIT(IN_TURN);
@@ -329,6 +330,14 @@ static const struct episode *waited_too(const struct walk *w, const struct wait 
 	return NULL;
 }
 
+/* Several wait there for the last of them to come: nobody has it. */
+static bool is_barrier(const struct walk *w, const struct wait *x)
+{
+	const struct side *s = ep_is_go(x->tp->ep) ? NULL : ep_side(&w->e->tasks, x->tp->ep);
+
+	return s && s->site == FUTEX_SITE_BARRIER;
+}
+
 /* A condition variable or a semaphore by which a thing goes from one to the next: who ended the
  * wait waited for it too. Who only gives work to others does not. */
 static bool is_taken_in_turn(const struct walk *w, const struct wait *x, const struct episode *last)
@@ -336,7 +345,7 @@ static bool is_taken_in_turn(const struct walk *w, const struct wait *x, const s
 	const struct task *waker;
 
 	if ((x->kind.cls != WAIT_COND && x->kind.cls != WAIT_SEMA) || ep_is_go(x->tp->ep) ||
-	    !classify_is_futex(&w->e->cls, x->tp->ep) || !ep_task_wake(last))
+	    !classify_is_futex(&w->e->cls, x->tp->ep) || !ep_task_wake(last) || is_barrier(w, x))
 		return false;
 	waker = tasks_find(&w->e->tasks, last->waker_tid, last->wake);
 	return is_traced(waker) && waited_too(w, x, waker, last->wake);
@@ -388,6 +397,7 @@ static void walk_lock(struct walk *w, struct wait *x, const struct episode *last
 	uint32_t of;
 
 	x->apart = wakes_are_apart(w->e, wakes_lock_of(w->e, t, ep));
+	x->several = !x->kind.is_lock && wait_is_for_several(w->e, t, ep, part.to);
 	wakes_back_of(w->e, t, ep, ep->out, part.to, &b);
 	if (ep_task_wake(last) && wakes_is_release(w->e, last))
 		part.holder = last->waker_tid;
@@ -453,8 +463,8 @@ static const struct episode *whole_wait(struct walk *w, struct wait *x)
 	const struct task *t = &w->e->tasks.v.p[x->ti];
 	const struct episode *ep = x->tp->ep, *slice, *last;
 
-	if (ep_is_go(ep) || (!x->kind.is_lock && x->kind.cls != WAIT_COND))
-		return ep;
+	if (ep_is_go(ep) || (!x->kind.is_lock && x->kind.cls != WAIT_COND) || is_barrier(w, x))
+		return ep; /* a wake at a barrier is for all that it wakes */
 	last = slice = wait_last_slice(w->e, t, ep);
 	if (x->kind.cls == WAIT_COND)
 		last = wait_last_of_herd(w->e, t, slice);
@@ -475,16 +485,37 @@ static const struct episode *whole_wait(struct walk *w, struct wait *x)
 	return last;
 }
 
+/* A wait for what lies in a file (a pipe, an eventfd, a socket of datagrams) and was put there by
+ * one that takes it from there itself, as make's job server does: a lock, of which it is not seen
+ * who takes it without a wait. */
+static bool is_token(const struct walk *w, const struct wait *x, const struct task *waker, cc_ns at)
+{
+	const struct episode *ep = x->tp->ep;
+	const struct task *own = &w->e->tasks.v.p[x->ti];
+	const struct side *s = ep_is_go(ep) ? NULL : ep_side(&w->e->tasks, ep);
+
+	if (x->kind.cls != WAIT_PIPE && x->kind.cls != WAIT_UNIX && x->kind.cls != WAIT_POLL)
+		return false;
+	for (uint32_t i = task_ep_from(waker, at), n = 0; s && i-- > 0 && n < TAKERS_LOOKED; n++) {
+		const struct episode *o = &waker->eps.p[i];
+		const struct side *of = ep_side(&w->e->tasks, o);
+
+		if (ep_blocked(o) && o->syscall == ep->syscall && of && of->told && of->fd_id &&
+		    of->fd_kind == s->fd_kind && of->fd_id == s->fd_id && own != waker)
+			return true;
+	}
+	return false;
+}
+
 static void walk_woken(struct walk *w, struct wait *x, const struct episode *ep)
 {
 	struct cc_reqid serving = w->serving, answered = { 0 };
+	uint64_t evidence = w->evidence;
 	struct cc_piece *p = &x->piece;
 	struct task *waker;
 	struct message m;
 	cc_ns sent = ep == x->tp->ep ? ep->wake : x->b; /* later than this slice: all of it */
 
-	if (x->kind.cls == WAIT_LOCK)
-		p->evidence |= CC_EV_BIT(LET_GO_LAST);
 	if (ep_task_wake(ep)) {
 		waker = tasks_find(&w->e->tasks, ep->waker_tid, ep->wake);
 		if (!is_traced(waker)) {
@@ -522,7 +553,11 @@ static void walk_woken(struct walk *w, struct wait *x, const struct episode *ep)
 	if (answered.kind != CC_REQID_NONE)
 		w->serving = answered;
 	w->until = ep == x->tp->ep ? 0 : ep->wake;
+	/* who ended it is known, but not since when that one had it, nor whether alone */
+	if (x->kind.cls == WAIT_LOCK || is_token(w, x, waker, sent))
+		w->evidence |= CC_EV_BIT(LET_GO_LAST);
 	emit_explained(w, p, waker, CC_MIN(sent, x->b), nest_kind_of(w, x), 0);
+	w->evidence = evidence;
 	w->until = 0;
 	w->serving = serving;
 }

@@ -126,3 +126,56 @@ const struct episode *wait_last_of_herd(struct engine *e, const struct task *t,
 		ep = next;
 	return ep;
 }
+
+#define TURNS_LOOKED 32 /* wakes that are looked at, backward */
+
+struct release { /* wakes that one gave at a time */
+	cc_ns t;
+	uint32_t waker;
+	cc_ns waited_since; /* by one of those that it woke */
+};
+
+/* Since when @t, that was woken from @ep, was at something else at @at, for the first time since it
+ * had looked whether it may go on. 0: it was not, or waits again, or is on its way to look: that
+ * may wait for the lock beneath, or for a CPU. */
+static cc_ns elsewhere_since(const struct engine *e, const struct task *t, const struct episode *ep,
+			     cc_ns at)
+{
+	const struct episode *end = t->eps.p + t->eps.cnt;
+
+	if (ep == &t->open.ep)
+		return 0;
+	for (const struct episode *o = ep + 1; o < end && o->out < at; o++) {
+		if (ep_kind(o) == EP_UNSEEN || (ep_blocked(o) && wait_same_object(ep, o)))
+			return 0;
+		if (ep_blocked(o) && !engine_classify(e, t, o).is_lock)
+			return ep_blocked_end(o) > at ? o->out : 0;
+	}
+	return 0;
+}
+
+bool wait_is_for_several(struct engine *e, const struct task *t, const struct episode *ep, cc_ns to)
+{
+	struct release now = { 0 }, next = { 0 };
+	const struct lock_wake *v;
+	struct wakes_back b;
+	uint32_t ignored;
+
+	wakes_back_of(e, t, ep, 0, to, &b);
+	for (uint32_t n = 0; n < TURNS_LOOKED && (v = wakes_back_next(&b, &ignored)); n++) {
+		const struct task *wakee = tasks_find(&e->tasks, v->wakee_tid, v->t);
+		const struct episode *o = wakee ? wakes_episode_of(wakee, v->t) : NULL;
+
+		if (!o)
+			continue;
+		if (v->waker_tid != now.waker || now.t - v->t > SLICE_GAP) {
+			next = now;
+			now = (struct release){ v->t, v->waker_tid, o->out };
+		}
+		now.waited_since = CC_MIN(now.waited_since, o->out);
+		if (next.waker && next.waker != v->wakee_tid &&
+		    elsewhere_since(e, wakee, o, next.t) > next.waited_since)
+			return true;
+	}
+	return false;
+}

@@ -13,7 +13,8 @@ Readings of the text that the text leaves open (each is also where a difference 
    waited on by a task whose last touched request is over, or that never touched one.
  - A task woken by an interrupt was not woken by the interrupted task: no cut, no hop.
  - Where the task that takes R from a queue is idle meanwhile, R lay elsewhere: ambiguous. So it is
-   where that task's last work came from one that answers nobody: a stage lies between.
+   where that task's last work came from one that answers nobody, or, where nobody gave it any, who had R
+   gives work to one that answers nobody: a stage lies between.
  - A helper that answers two waiters with next to nothing done between may have worked for both
    at once: that work is help, when the second one waited before it began.
  - In an event loop's time the walk answers only when the thread's next operation is R's too.
@@ -435,10 +436,14 @@ class Oracle:
         return last[0], let_go
 
     def fed_by_a_stage(self, tid, t, holder):
-        """Its last work came from a task that has nothing to do with clients."""
+        """Its last work came from a task that has nothing to do with clients; or nobody was seen to give it
+        any, and the holder gave some to such a task."""
         fed = [s for s in self.idle_waits(self.task(tid)) if s.start < t and s.ep.by_task()]
         if not fed:
-            return False
+            mine = self.task(tid).tgid
+            return any(w.tid != tid and w.traced and w.tgid == mine and not w.ops and
+                       any(s.end <= t and s.ep.by_task() == holder for s in self.idle_waits(w))
+                       for w in list(self.tasks.values()))
         w = self.task(max(fed, key=lambda s: s.start).ep.by_task())
         return w.tid != holder and w.traced and w.tgid == self.task(tid).tgid and not w.ops
 

@@ -348,6 +348,29 @@ Test(hard, behind_a_stage_the_time_before_is_nobody_s)
 	assert_path(&t, R, "0:cpu[0,2) 1:ambiguous[2,6) 1:cpu[6,12)");
 }
 
+/* SENDER was never idle, so that nobody is seen to give it work. But FRONT gives its own to STAGE,
+ * which answers nobody: it may have been there. */
+Test(hard, behind_a_stage_that_is_seen_from_the_front_too)
+{
+	enum { FRONT = T0, SENDER = T1, STAGE = T2 };
+
+	for (int stage = 0; stage <= 1; stage++) {
+		struct trace t = running(3);
+
+		if (stage)
+			trace_cond_wait(&t, STAGE, 0xc0, -20, -14, FRONT);
+		trace_request(&t, Q, -15, -15, FRONT, 6, SENDER);
+		trace_request(&t, R, 0, 0, FRONT, 12, SENDER);
+		trace_stop_off(&t, FRONT, NR_EPOLL_WAIT, 2, 20);
+		trace_stop_on(&t, SENDER, 20);
+		trace_stop_on(&t, STAGE, 20);
+		assert_path_keep(&t, R,
+				 stage ? "0:cpu[0,2) 1:ambiguous[2,6) 1:cpu[6,12)"
+				       : "0:cpu[0,2) 1:queued(Q)[2,6) 1:cpu[6,12)");
+		trace_done(&t);
+	}
+}
+
 Test(hard, a_loop_s_wait_that_ends_with_another_request_s_answer_was_not_for_this_one)
 {
 	enum { LOOP = T0, WORKER = T1 };

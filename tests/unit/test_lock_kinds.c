@@ -196,6 +196,7 @@ Test(lock_kinds, of_an_rwlock_no_holder_is_named)
 		struct trace t = two_processes();
 
 		named(&t, calls[val - 2]);
+		trace_irq_wait(&t, T1, NR_NANOSLEEP, 3, 8, CC_CTX_IDLE, 0);
 		futex(&t, T0, WORD, BITSET_PRIVATE, val, 2, 9, T1);
 		stop(&t);
 
@@ -203,6 +204,10 @@ Test(lock_kinds, of_an_rwlock_no_holder_is_named)
 
 		cr_assert_eq(p.holder_tid, 0);
 		cr_assert_eq(p.waker_tid, TID(T1));
+		cr_assert_geq(p.confidence, 90);
+		/* but not that it alone had it all the while */
+		p = trace_walk_piece(&t, T0, 0, 12, WAIT_SLEEP);
+		cr_assert_eq(p.tid, TID(T1));
 		cr_assert(p.evidence & CC_EV_BIT(LET_GO_LAST));
 		trace_done(&t);
 	}
@@ -315,4 +320,102 @@ Test(lock_kinds, who_was_at_work_all_the_time_goes_on)
 	trace_cond_wait(&t, T3, COND, 4, 5, T2);
 	trace_cond_wait(&t, T0, COND, 2, 9, T1);
 	assert_turns(&t, "0:cpu[0,2) 3:cpu[2,3) 1:cpu[3,9) 0:cpu[9,12)");
+}
+
+/* T3 is woken for it at 3 and sleeps from 4 on. At 6 T1 lets it go as well, for which T2 has waited
+ * all the while: two had it then. When T3 is the one that lets it go, one had it at a time. */
+Test(lock_kinds, what_two_are_seen_to_have_at_a_time_is_not_taken_in_turn)
+{
+	for (int two = 0; two <= 1; two++) {
+		struct trace t = four();
+		struct cc_piece p;
+
+		trace_cond_wait(&t, T1, COND, -9, -5, T2);
+		trace_cond_wait(&t, T3, COND, -8, 3, T0);
+		trace_irq_wait(&t, T3, NR_NANOSLEEP, 4, two ? 15 : 5, CC_CTX_IDLE, 0);
+		trace_cond_wait(&t, T2, COND, -2, 6, two ? T1 : T3);
+		trace_cond_wait(&t, T0, COND, 4, 9, T2);
+		stop(&t);
+		p = trace_walk_piece(&t, T0, 0, 12, WAIT_COND);
+		cr_assert_eq(!!(p.evidence & CC_EV_BIT(LET_GO_LAST)), two);
+		cr_assert_eq(!!(p.evidence & CC_EV_BIT(IN_TURN)), !two);
+		trace_done(&t);
+	}
+}
+
+/* ---- barriers, and words of which nothing is known ---- */
+
+Test(lock_kinds, a_barrier_is_no_lock_and_nobody_has_it)
+{
+	static const char *const calls[] = {
+		"pthread_barrier_wait+0x109", "futex_wait\nfutex_wait_simple\npthread_barrier_wait"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		struct trace t = two_processes();
+		struct cc_piece p;
+
+		named(&t, calls[i]);
+		futex(&t, T1, WORD, WAIT_PRIVATE, 6, 0, 1, T0);
+		futex(&t, T0, WORD, WAIT_PRIVATE, 7, 2, 9, T1);
+		stop(&t);
+		assert_walk_keep(&t, T0, 0, 12, "0:cpu[0,2) 1:cpu[2,9) 0:cpu[9,12)");
+		p = trace_walk_piece(&t, T0, 0, 12, WAIT_COND);
+		cr_assert_eq(p.holder_tid, 0);
+		cr_assert_eq(p.waker_tid, TID(T1));
+		cr_assert_geq(p.confidence, 90);
+		trace_done(&t);
+	}
+}
+
+Test(lock_kinds, a_word_with_any_value_may_be_a_lock_or_a_count)
+{
+	for (uint64_t val = 1; val <= 3; val++) {
+		struct trace t = two_processes();
+		struct cc_piece p;
+
+		futex(&t, T0, WORD, WAIT_PRIVATE, val, 2, 9, T1);
+		stop(&t);
+		p = trace_walk_piece(&t, T0, 0, 12, WAIT_LOCK);
+		cr_assert_eq(p.confidence >= 90, val <= 2);
+		trace_done(&t);
+	}
+}
+
+/* ---- a token that lies in a pipe ---- */
+
+#define NR_READ 0
+#define PIPE_INODE 77
+
+static void read_wait(struct trace *t, int tid, uint64_t inode, int out, int wake, int waker)
+{
+	struct cc_rec_extra ex = {
+		.h = { .aux = NR_READ, .ts = AT(wake) },
+		.fd = 5,
+		.fd_kind = CC_FD_PIPE,
+		.fd_id = inode,
+	};
+
+	trace_wait(t, tid, NR_READ, out, wake, wake, waker);
+	trace_extra(t, tid, ex);
+}
+
+Test(lock_kinds, since_when_one_had_a_token_that_it_also_takes_is_not_sure)
+{
+	for (int takes = 0; takes <= 1; takes++) {
+		struct trace t = four();
+
+		read_wait(&t, T1, PIPE_INODE + !takes, -9, -5, T2);
+		trace_irq_wait(&t, T1, NR_NANOSLEEP, 3, 8, CC_CTX_IDLE, 0);
+		read_wait(&t, T0, PIPE_INODE, 2, 9, T1);
+		stop(&t);
+		/* who ended the wait is known all the same */
+		cr_assert_geq(trace_walk_piece(&t, T0, 0, 12, WAIT_PIPE).confidence, 90);
+
+		struct cc_piece p = trace_walk_piece(&t, T0, 0, 12, WAIT_SLEEP);
+
+		cr_assert_eq(p.tid, TID(T1));
+		cr_assert_eq(!!(p.evidence & CC_EV_BIT(LET_GO_LAST)), takes);
+		trace_done(&t);
+	}
 }
