@@ -6,7 +6,10 @@
  * the table at the end. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -16,10 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sem.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,9 +44,10 @@ struct take {
 	bool shared;
 };
 
-struct mcs { /* a waiter's own word */
+struct mcs { /* a waiter's own word, or the thread that is told by a signal */
 	_Atomic(struct mcs *) next;
 	atomic_uint locked;
+	pid_t tid;
 };
 
 struct shm {
@@ -48,8 +55,10 @@ struct shm {
 	pthread_cond_t cond;
 	pthread_rwlock_t rwlock;
 	sem_t sem;
-	atomic_uint word;
+	pthread_barrier_t barrier;
+	atomic_uint word, seq;
 	_Atomic(struct mcs *) tail;
+	int ends[2]; /* of what the token lies in: to take it from, to give it to */
 	bool busy;
 	int readers;
 	int sysv;
@@ -63,7 +72,7 @@ struct shm {
 
 struct lock {
 	struct shm *s;
-	int fd; /* of this thread */
+	int fd, sigfd; /* of this thread */
 	struct mcs node;
 	bool shared;
 };
@@ -230,7 +239,133 @@ static void all_give(struct lock *l)
 	pthread_cond_broadcast(&l->s->cond);
 }
 
-enum how { ROBUST = 1, PI = 2, WRITERS_FIRST = 4, SHARED = 8, APART = 16, READERS = 32, TWO = 64 };
+/* The same over futexes of our own: one of those that wait is woken, the others are moved over to
+ * the lock beneath, whose release wakes them, as musl does it. */
+static void requeue_take(struct lock *l)
+{
+	plain_take(l);
+	while (l->s->busy) {
+		unsigned int seq = atomic_load(&l->s->seq);
+
+		plain_give(l);
+		futex(&l->s->seq, FUTEX_WAIT_PRIVATE, seq);
+		while (atomic_exchange(&l->s->word, 2)) /* others may have been moved there */
+			futex(&l->s->word, FUTEX_WAIT_PRIVATE, 2);
+	}
+	l->s->busy = true;
+	plain_give(l);
+}
+static void requeue_give(struct lock *l)
+{
+	plain_take(l);
+	l->s->busy = false;
+	atomic_fetch_add(&l->s->seq, 1);
+	atomic_store(&l->s->word, 2);
+	syscall(SYS_futex, &l->s->seq, FUTEX_CMP_REQUEUE_PRIVATE, 1, INT_MAX, &l->s->word,
+		atomic_load(&l->s->seq));
+	plain_give(l);
+}
+
+/* A token that lies somewhere: who reads it has it. */
+static void token_take(struct lock *l)
+{
+	uint64_t token;
+
+	while (read(l->s->ends[0], &token, sizeof(token)) != sizeof(token))
+		;
+}
+static void token_give(struct lock *l)
+{
+	uint64_t token = 1;
+
+	if (write(l->s->ends[1], &token, sizeof(token)) != sizeof(token))
+		abort();
+}
+/* All that poll hear of it, one gets it. */
+static void poll_take(struct lock *l)
+{
+	struct pollfd p = { l->s->ends[0], POLLIN, 0 };
+	uint64_t token;
+
+	do
+		poll(&p, 1, -1);
+	while (read(p.fd, &token, sizeof(token)) != sizeof(token));
+}
+static void mq_take(struct lock *l)
+{
+	uint64_t token;
+
+	while (mq_receive(l->s->ends[0], (char *)&token, sizeof(token), NULL) != sizeof(token))
+		;
+}
+static void mq_give(struct lock *l)
+{
+	uint64_t token = 1;
+
+	if (mq_send(l->s->ends[1], (const char *)&token, sizeof(token), 0))
+		abort();
+}
+
+/* In turn, as mcs, and told by a signal to that very thread. */
+static bool turn_begins(struct lock *l)
+{
+	struct mcs *before;
+
+	l->node.tid = gettid();
+	atomic_store(&l->node.next, NULL);
+	before = atomic_exchange(&l->s->tail, &l->node);
+	if (before)
+		atomic_store(&before->next, &l->node);
+	return !before;
+}
+static void sigwait_take(struct lock *l)
+{
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	if (!turn_begins(l))
+		sigwait(&set, &sig);
+}
+static void signalfd_take(struct lock *l)
+{
+	struct signalfd_siginfo si;
+
+	if (turn_begins(l))
+		return;
+	while (read(l->sigfd, &si, sizeof(si)) != sizeof(si))
+		;
+}
+static void signal_give(struct lock *l)
+{
+	struct mcs *me = &l->node, *next;
+
+	if (atomic_compare_exchange_strong(&l->s->tail, &me, NULL))
+		return;
+	while (!(next = atomic_load(&l->node.next)))
+		;
+	tgkill(getpid(), next->tid, SIGUSR1);
+}
+
+/* No lock: what is waited for is whoever is still at work. */
+static void barrier_take(struct lock *l) { pthread_barrier_wait(&l->s->barrier); }
+static void nothing_give(struct lock *l) { (void)l; }
+
+enum how {
+	ROBUST = 1,
+	PI = 2,
+	WRITERS_FIRST = 4,
+	SHARED = 8,
+	APART = 16,
+	READERS = 32,
+	TWO = 64,
+	PIPE = 128,
+	EVENTFD = 256,
+	UNIX = 512,
+	MQ = 1024,
+	ALL = 2048, /* all have it at a time, and nobody is ever without */
+};
 
 static const struct kind {
 	const char *name;
@@ -262,12 +397,41 @@ static const struct kind {
 	{ "cond", cond_take, cond_give, 0 },
 	{ "broadcast", cond_take, all_give, 0 },
 	{ "cond-rw", cond_rw_take, cond_rw_give, READERS },
+	{ "requeue", requeue_take, requeue_give, 0 },
+	{ "pipe", token_take, token_give, PIPE | SHARED },
+	{ "eventfd", token_take, token_give, EVENTFD | SHARED },
+	{ "poll", poll_take, token_give, EVENTFD | SHARED },
+	{ "unix", token_take, token_give, UNIX | SHARED },
+	{ "mq", mq_take, mq_give, MQ | SHARED },
+	{ "sigwait", sigwait_take, signal_give, 0 },
+	{ "signalfd", signalfd_take, signal_give, 0 },
+	{ "barrier", barrier_take, nothing_give, ALL },
+	{ "barrier-apart", barrier_take, nothing_give, ALL | SHARED | APART },
 };
 
 static const struct kind *kind;
 
-static void init(struct shm *s)
+/* Where the token lies that is taken and given. */
+static int put_token(int how, int *ends)
 {
+	struct mq_attr attr = { .mq_maxmsg = 1, .mq_msgsize = sizeof(uint64_t) };
+	char name[32];
+
+	if (how & PIPE)
+		return pipe(ends);
+	if (how & UNIX)
+		return socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
+	if (how & EVENTFD)
+		return (ends[0] = ends[1] = eventfd(
+				0, EFD_SEMAPHORE | EFD_NONBLOCK * (kind->take == poll_take))) < 0;
+	snprintf(name, sizeof(name), "/locks%d", getpid());
+	ends[0] = ends[1] = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &attr);
+	return ends[0] < 0 || mq_unlink(name);
+}
+
+static int init(struct shm *s, unsigned int cnt)
+{
+	pthread_barrierattr_t b;
 	pthread_mutexattr_t m;
 	pthread_rwlockattr_t r;
 	int across = kind->how & SHARED ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE;
@@ -288,6 +452,15 @@ static void init(struct shm *s)
 	sem_init(&s->sem, kind->how & SHARED, kind->how & TWO ? 2 : 1);
 	s->sysv = semget(IPC_PRIVATE, 1, 0600);
 	semctl(s->sysv, 0, SETVAL, 1);
+	pthread_barrierattr_init(&b);
+	pthread_barrierattr_setpshared(&b, across);
+	pthread_barrier_init(&s->barrier, &b, cnt);
+	if (!(kind->how & (PIPE | EVENTFD | UNIX | MQ)))
+		return 0;
+	if (put_token(kind->how, s->ends))
+		return -1;
+	(kind->give)(&(struct lock){ .s = s });
+	return 0;
 }
 
 /* ---- the storm ---- */
@@ -304,17 +477,22 @@ static void *storm(void *arg)
 	struct lock l = { .s = j->s, .fd = open(lock_file, O_RDWR) };
 	unsigned int seed = j->number + 1;
 	char name[16];
+	sigset_t set;
 
 	snprintf(name, sizeof(name), "w%u", j->number);
 	prctl(PR_SET_NAME, name);
 	w->tid = gettid();
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	l.sigfd = signalfd(-1, &set, SFD_CLOEXEC);
 	while (!atomic_load(&l.s->go))
 		sleep_ns(1000000);
 	while (!atomic_load(&l.s->stop) && w->cnt < TAKES_MAX) {
 		struct take *t = &w->takes[w->cnt];
 
 		l.shared = kind->how & READERS && rand_r(&seed) % 10 < 7;
-		t->shared = l.shared || kind->how & TWO;
+		t->shared = l.shared || kind->how & (TWO | ALL);
 		t->requested = now_ns();
 		kind->take(&l);
 		t->acquired = now_ns();
@@ -322,7 +500,8 @@ static void *storm(void *arg)
 		t->released = now_ns();
 		kind->give(&l);
 		w->cnt++;
-		sleep_ns((uint64_t)rand_r(&seed) % 3000000);
+		if (!(kind->how & ALL))
+			sleep_ns((uint64_t)rand_r(&seed) % 3000000);
 	}
 	return NULL;
 }
@@ -388,7 +567,8 @@ int main(int argc, char **argv)
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (s == MAP_FAILED)
 		return perror("locks"), 1;
-	init(s);
+	if (init(s, (unsigned int)(threads * processes)))
+		return perror("locks"), 1;
 	for (int i = 0; i < processes; i++) {
 		pids[i] = fork();
 		if (!pids[i]) {
@@ -409,6 +589,10 @@ int main(int argc, char **argv)
 	for (int left = atoi(argv[4]); left > 0; left--)
 		sleep(1);
 	atomic_store(&s->stop, true);
+	if (kind->how & ALL)
+		sleep_ns(100000000); /* then some wait for others that are gone */
+	for (int i = 0; i < processes && kind->how & ALL; i++)
+		kill(pids[i], SIGKILL);
 	for (int i = 0; i < processes; i++)
 		waitpid(pids[i], NULL, 0);
 	semctl(s->sysv, 0, IPC_RMID);
