@@ -179,15 +179,34 @@ const struct go_recv *go_item_before(const struct engine *e, const struct task *
 
 /* ---- who works for many ------------------------------------------------------------------- */
 
-/* A wake by @t that handed something back, and to whose goroutine: kind NONE, none. */
-static struct cc_reqid answered(struct engine *e, const struct given_wake *w)
+/* The items that @g is judged by begin here. */
+static uint32_t first_judged(const struct go_state *g)
+{
+	return g->got.cnt > JUDGED_ITEMS ? g->got.cnt - JUDGED_ITEMS : 0;
+}
+
+/* What @ep waited for is one of the channels that @g takes its items out of. */
+static bool is_source(const struct engine *e, const struct go_state *g, const struct episode *ep)
+{
+	const struct go_wait *w = ep_go_wait(&e->tasks, ep);
+
+	for (uint32_t i = first_judged(g); w && w->object && i < g->got.cnt; i++)
+		if (g->got.p[i].channel == w->object)
+			return true;
+	return false;
+}
+
+/* A wake by the goroutine of @g that handed something back, and to whose goroutine: kind NONE,
+ * none. Whoever was woken out of a channel that @g takes from was relieved of its item, no more. */
+static struct cc_reqid answered(struct engine *e, const struct go_state *g,
+				const struct given_wake *w)
 {
 	const struct task *t = tasks_find(&e->tasks, w->wakee_tid, w->t);
 	const struct episode *ep = t ? wakes_episode_of(t, w->t) : NULL;
 	struct served s = { 0 };
 
 	if (!ep || !ep_is_go(ep) || engine_classify(e, t, ep).is_lock ||
-	    go_walk_is_resource(e, t, ep))
+	    go_walk_is_resource(e, t, ep) || is_source(e, g, ep))
 		return s.id;
 	if (!by_hold(t, ep->out, 0, &s))
 		by_birth(e, t, ep->out, HOPS_MAX / 2, &s);
@@ -198,10 +217,9 @@ static struct cc_reqid answered(struct engine *e, const struct given_wake *w)
 static bool judge(struct engine *e, struct task *t)
 {
 	const struct go_state *g = task_go(&e->tasks, t);
-	uint32_t first = g->got.cnt > JUDGED_ITEMS ? g->got.cnt - JUDGED_ITEMS : 0;
 	uint32_t right = 0, wrong = 0;
 
-	for (uint32_t i = first; i < g->got.cnt; i++) {
+	for (uint32_t i = first_judged(g); i < g->got.cnt; i++) {
 		const struct go_recv *got = &g->got.p[i];
 		cc_ns next = i + 1 < g->got.cnt ? g->got.p[i + 1].t : CC_NEVER - 1;
 		const struct task *from =
@@ -215,7 +233,7 @@ static bool judge(struct engine *e, struct task *t)
 			continue;
 		w = wakes_given(t, got->t, next, &cnt);
 		for (uint32_t j = 0; j < cnt; j++) {
-			struct cc_reqid id = answered(e, &w[j]);
+			struct cc_reqid id = answered(e, g, &w[j]);
 
 			right += cc_reqid_eq(id, s.id);
 			wrong += id.kind != CC_REQID_NONE && !cc_reqid_eq(id, s.id);

@@ -269,6 +269,28 @@ Test(go_serve, one_that_answers_each_is_not)
 	trace_done(&t);
 }
 
+/* Both stood in line, and it takes the next one when it is through with the one before. */
+Test(go_serve, one_that_takes_from_who_waits_is_not)
+{
+	struct trace t = two_handlers(60);
+
+	worker(&t);
+	for (int i = 0; i < 3; i++) {
+		int at = 5 + 15 * i;
+
+		GO_WAITS(&t, WAIT_SELECT, 1, T0, at - 2, at, 9, at + 1, T0, CH_A);
+		go_takes(&t, 9, 1, CH_A, 10 + (uint64_t)i, at);
+		GO_WAITS(&t, WAIT_CHAN, 1, T0, at + 2, at + 4, 9, at + 5, T0, CH_B);
+		/* out of a full buffer, into which Q's comes a little later */
+		GO_WAITS(&t, WAIT_CHAN, 2, T1, at, at + 7, 9, at + 8, T1, CH_A);
+		go_takes(&t, 9, 2, CH_A, 20 + (uint64_t)i, i ? at + 7 : at + 8);
+		GO_WAITS(&t, WAIT_CHAN, 2, T1, at + 9, at + 10, 9, at + 11, T1, CH_C);
+	}
+	assert_served(&t, 9, 8, "R");
+	assert_served(&t, 9, 14, "Q");
+	trace_done(&t);
+}
+
 Test(go_serve, an_item_of_a_request_that_is_over)
 {
 	struct trace t = go_trace(60);
