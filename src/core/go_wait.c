@@ -85,6 +85,15 @@ static bool is_known(const struct task *t, const struct cc_rec_go_episode *r)
 	return last->seq == r->seq && last->out == r->out;
 }
 
+/* When it came to run on thread @ti, told as @at: a thread that was made to run it has no past by
+ * which the kernel side could tell since when. */
+static cc_ns on_since(const struct tasks *ts, uint32_t ti, cc_ns at)
+{
+	cc_ns born = ts->v.p[ti].born;
+
+	return born != CC_NEVER ? CC_MAX(at, born) : at;
+}
+
 /* Off thread r->tid since r->out, on r->in_tid from its end on. */
 static int move(struct tasks *ts, const struct cc_rec_go_episode *r, uint32_t gi)
 {
@@ -101,7 +110,7 @@ static int move(struct tasks *ts, const struct cc_rec_go_episode *r, uint32_t gi
 	if (!r->in_tid || r->h.flags & CC_GE_OPEN)
 		return 0;
 	err = go_thread_of(ts, r->in_tid, r->tgid, r->h.ts, &ti);
-	return err ? err : go_bind(ts, ti, gi, r->h.ts);
+	return err ? err : go_bind(ts, ti, gi, on_since(ts, ti, r->h.ts));
 }
 
 int go_episode(struct tasks *ts, const struct cc_rec_go_episode *r)

@@ -53,6 +53,19 @@ Test(go_walk, the_go_run_queue_is_told_apart)
 	trace_done(&t);
 }
 
+/* Until there was a thread for it, it queued. */
+Test(go_walk, a_thread_made_to_run_it_has_no_time_before)
+{
+	struct trace t = go_trace(14);
+
+	go_got(&t, 1, T0, 0);
+	go_got(&t, 2, T1, 0);
+	trace_fork(&t, T4, T2, 8, 9);
+	GO_WAITS(&t, WAIT_CHAN, 1, T0, 3, 5, 2, 5, T4, CH_A);
+	trace_request(&t, R, 1, 1, T0, 12, T4);
+	assert_path(&t, R, "g1:cpu[1,3) g2:cpu[3,5) g1:runq[5,9) g1:cpu[9,12)");
+}
+
 /* That it is a Go program is told before its first goroutine: until then nobody's work is known,
  * and it is not said to be the thread's. */
 Test(go_walk, before_the_first_goroutine_nobody_is_named)
