@@ -123,6 +123,12 @@ static bool may_be_any(const struct side *side)
 	return is_bitset(side) || (side->futex && (side->op & OP_CMD) == OP_WAIT);
 }
 
+/* A note of Go's runtime, on which a thread sleeps until another one wakes it. */
+static bool is_note(const struct side *side)
+{
+	return side->futex && (side->op & OP_CMD) == OP_WAIT && !(side->val & UINT32_MAX);
+}
+
 static bool has_owner(const struct side *side) { return side->flags & CC_EX_OWNER && side->owner; }
 
 bool classify_futex_is_across(const struct side *side)
@@ -130,20 +136,26 @@ bool classify_futex_is_across(const struct side *side)
 	return side->futex && !(side->op & OP_PRIVATE);
 }
 
-#define SITE_FRAMES 6 /* innermost ones of the C library */
+#define SITE_FRAMES 6 /* innermost ones, of the C library or Go's runtime */
 
-/* Of a function and what it is inlined into, a line each. */
-static enum futex_site site_of_frame(struct engine_frame f)
+/* Of a function and what it is inlined into, a line each; @note: the wait may be one of a note. */
+static enum futex_site site_of_frame(struct engine_frame f, bool note)
 {
 	static const struct {
 		const char *prefix;
 		enum futex_site site;
+		bool note;
 	} calls[] = {
-		{ "pthread_rwlock_", FUTEX_SITE_RWLOCK },
-		{ "sem_", FUTEX_SITE_SEM },
-		{ "new_sem_", FUTEX_SITE_SEM },
-		{ "pthread_cond_", FUTEX_SITE_COND },
-		{ "pthread_barrier_", FUTEX_SITE_BARRIER },
+		{ "pthread_rwlock_", FUTEX_SITE_RWLOCK, false },
+		{ "sem_", FUTEX_SITE_SEM, false },
+		{ "new_sem_", FUTEX_SITE_SEM, false },
+		{ "pthread_cond_", FUTEX_SITE_COND, false },
+		{ "pthread_barrier_", FUTEX_SITE_BARRIER, false },
+		{ "runtime.mPark", FUTEX_SITE_GO_IDLE, true }, /* often within its caller */
+		{ "runtime.stopm", FUTEX_SITE_GO_IDLE, true },
+		{ "runtime.stoplockedm", FUTEX_SITE_GO_IDLE, true },
+		{ "runtime.sysmon", FUTEX_SITE_GO_IDLE, true },
+		{ "runtime.templateThread", FUTEX_SITE_GO_IDLE, true },
 	};
 
 	while (f.text_len) {
@@ -156,7 +168,7 @@ static enum futex_site site_of_frame(struct engine_frame f)
 			line.text_len--;
 		}
 		for (size_t j = 0; j < ARRAY_SIZE(calls); j++)
-			if (has_prefix(&line, calls[j].prefix))
+			if ((note || !calls[j].note) && has_prefix(&line, calls[j].prefix))
 				return calls[j].site;
 		f.text += len;
 		f.text_len -= len;
@@ -166,6 +178,7 @@ static enum futex_site site_of_frame(struct engine_frame f)
 
 enum futex_site classify_site(const struct names *n, const struct side *side)
 {
+	bool note = is_note(side);
 	struct engine_stack s;
 
 	if (!may_be_any(side) || has_owner(side) || !names_get_stack(n, side->ustack, &s))
@@ -176,7 +189,7 @@ enum futex_site classify_site(const struct names *n, const struct side *side)
 
 		if (!names_get_frame(n, s.tgid, s.gen, s.ip[i], &f))
 			continue;
-		site = site_of_frame(f);
+		site = site_of_frame(f, note);
 		if (site)
 			return site;
 	}
@@ -188,7 +201,8 @@ enum wait_class classify_futex(const struct side *side)
 	static const uint8_t by_site[] = { [FUTEX_SITE_RWLOCK] = WAIT_LOCK,
 					   [FUTEX_SITE_SEM] = WAIT_SEMA,
 					   [FUTEX_SITE_COND] = WAIT_COND,
-					   [FUTEX_SITE_BARRIER] = WAIT_COND };
+					   [FUTEX_SITE_BARRIER] = WAIT_COND,
+					   [FUTEX_SITE_GO_IDLE] = WAIT_IDLE };
 	uint64_t val = side->val & UINT32_MAX;
 
 	if (has_owner(side))
@@ -448,7 +462,7 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 	k.shared = k.cls == WAIT_LOCK && side && is_bitset(side) && !has_owner(side);
 	k.is_lock = k.cls == WAIT_LOCK || k.cls == WAIT_KLOCK || k.cls == WAIT_FLOCK;
 	if (k.cls == WAIT_EPOLL || k.cls == WAIT_POLL || k.cls == WAIT_IO_URING ||
-	    sys_kind(c->machine, ep->syscall) == SYS_ACCEPT)
+	    k.cls == WAIT_IDLE || sys_kind(c->machine, ep->syscall) == SYS_ACCEPT)
 		k.idle = IDLE_LOOP;
 	else if (k.cls == WAIT_COND || k.cls == WAIT_SEMA || k.cls == WAIT_IPC ||
 		 k.cls == WAIT_NET_RECV)

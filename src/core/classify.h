@@ -37,13 +37,15 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 /* The syscall of @ep is a futex wait: its key names a futex. */
 bool classify_is_futex(const struct classifier *c, const struct episode *ep);
 
-/* Which of the C library's calls waits on a futex, by the functions on its stack. */
+/* Which of the C library's calls, or of the Go scheduler's, waits on a futex, by the functions on
+ * its stack. */
 enum futex_site {
 	FUTEX_SITE_NONE,
 	FUTEX_SITE_RWLOCK,
 	FUTEX_SITE_SEM,
 	FUTEX_SITE_COND,
 	FUTEX_SITE_BARRIER,
+	FUTEX_SITE_GO_IDLE, /* a thread of Go's without work */
 };
 
 /* Of a wait that classify_futex() cannot tell without, once its stack has names. */

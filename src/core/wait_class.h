@@ -55,7 +55,8 @@
 	X(ASYNC, '?', "async", 1, "the thread was free, what it waited for is not known")          \
 	X(AMBIGUOUS, '?', "ambiguous", 1, "could belong to several requests")                      \
 	X(CYCLE, '?', "cycle", 1, "tasks waiting for each other: a bad edge")                      \
-	X(BLOCKED, '?', "blocked", 1, "blocked, kind not known")
+	X(BLOCKED, '?', "blocked", 1, "blocked, kind not known")                                   \
+	X(IDLE, 'S', "idle", 0, "a thread of Go's scheduler that has no goroutine to run")
 
 #define X(id, letter, name, unexplained, help) WAIT_##id,
 enum wait_class { WAIT_CLASSES(X) WAIT_CLASS_CNT };

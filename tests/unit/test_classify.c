@@ -40,6 +40,20 @@ static const struct recorded recorded[] = {
 	{ "semaphore of two processes", WAIT_SEMA, FUTEX, S, 0, 9, 0, 0, "", IDLE_WHEN_FREE },
 	{ "futex, arguments not told", WAIT_LOCK, FUTEX, S, 0, NO_ARGS, 0, 0, "", LOCK,
 	  .guessed = true },
+	/* ... and where that leaves it open, by the functions that wait */
+	{ "condition variable of glibc", WAIT_COND, FUTEX, S, 0, 128 | 9, 0, 0,
+	  "__futex_abstimed_wait_common64 pthread_cond_wait", IDLE_WHEN_FREE },
+	{ "Go, a thread without work", WAIT_IDLE, FUTEX, S, 0, 128, 0, 0,
+	  "runtime.futex runtime.futexsleep runtime.notesleep runtime.mPark runtime.findRunnable",
+	  IDLE_LOOP },
+	{ "Go, a thread whose goroutine waits", WAIT_IDLE, FUTEX, S, 0, 128, 0, 0,
+	  "runtime.futex runtime.futexsleep runtime.notesleep runtime.stoplockedm", IDLE_LOOP },
+	{ "Go, until the others have stopped", WAIT_COND, FUTEX, S, 0, 128, 0, 0,
+	  "runtime.futex runtime.futexsleep runtime.notetsleep_internal runtime.notetsleep "
+	  "runtime.stopTheWorldWithSema",
+	  IDLE_WHEN_FREE },
+	{ "Go, a lock of the runtime", WAIT_LOCK, FUTEX, S, 0, 128, 2, 0,
+	  "runtime.futex runtime.futexsleep runtime.lock2 runtime.stopm", LOCK },
 	/* files */
 	{ "tcp read", WAIT_NET_RECV, READ, S, CC_FD_SOCK_TCP, 0, 0, 0,
 	  SCHED "schedule_timeout wait_woken sk_wait_data tcp_recvmsg_locked", IDLE_WHEN_FREE },
@@ -178,6 +192,7 @@ static struct wait_kind classified(const struct recorded *r)
 			     .val = r->val,
 			     .owner = r->owner,
 			     .flags = r->owner ? CC_EX_OWNER : 0,
+			     .ustack = args && *r->stack ? KSTACK : 0,
 			     .kstack = *r->stack ? KSTACK : 0 };
 	struct wait_kind k;
 
