@@ -53,6 +53,8 @@ enum eval_site { EVAL_SITES(X) EVAL_SITE_CNT };
 
 struct eval_fact {
 	uint64_t wall_ns; /* of CLOCK_REALTIME */
+	uint64_t mono_ns; /* of CLOCK_MONOTONIC; 0: the log does not tell it */
+	uint64_t at_ns;   /* the latter if all facts of the log have it, else the former */
 	uint64_t goid;
 	uint64_t line;  /* of the log */
 	uint32_t token; /* index of its text, from 1 */

@@ -142,7 +142,7 @@ static const struct eval_fact *back_to(const struct walk *w, size_t i, enum eval
 static const struct eval_fact *given_up(const struct walk *w, const struct eval_fact *f,
 					enum eval_site site)
 {
-	for (const struct eval_fact *g = f; g-- > w->l->v && f->wall_ns - g->wall_ns < CC_S(10);)
+	for (const struct eval_fact *g = f; g-- > w->l->v && f->at_ns - g->at_ns < CC_S(10);)
 		if (g->site == site && (site == EVAL_AT_UNLOCK || g->extra == f->extra))
 			return g;
 	return NULL;
@@ -159,8 +159,8 @@ static void join(struct walk *w, size_t end)
 
 		if (f->site != EVAL_AT_SPAWN_DONE || !f->has_extra || f->extra != me)
 			continue;
-		if (f->wall_ns >= begin->wall_ns)
-			add_edge(w, me, f->goid, at(w, end)->wall_ns - begin->wall_ns);
+		if (f->at_ns >= begin->at_ns)
+			add_edge(w, me, f->goid, at(w, end)->at_ns - begin->at_ns);
 		return;
 	}
 }
@@ -182,7 +182,7 @@ static void item(struct walk *w, size_t answer)
 		}
 	}
 	if (send && done)
-		add_edge(w, a->goid, done->goid, a->wall_ns - send->wall_ns);
+		add_edge(w, a->goid, done->goid, a->at_ns - send->at_ns);
 }
 
 static void resource(struct walk *w, size_t got, enum eval_site wait, enum eval_site release)
@@ -190,8 +190,8 @@ static void resource(struct walk *w, size_t got, enum eval_site wait, enum eval_
 	const struct eval_fact *f = at(w, got), *since = back_to(w, got, wait, f->goid);
 	const struct eval_fact *from = since ? given_up(w, f, release) : NULL;
 
-	if (from && from->wall_ns >= since->wall_ns)
-		add_edge(w, f->goid, from->goid, f->wall_ns - since->wall_ns);
+	if (from && from->at_ns >= since->at_ns)
+		add_edge(w, f->goid, from->goid, f->at_ns - since->at_ns);
 }
 
 size_t eval_true_edges(const struct eval_log *l, const uint32_t *idx, size_t cnt,

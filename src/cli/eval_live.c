@@ -7,12 +7,8 @@
 
 #include "confidence.h"
 #include "eval.h"
+#include "eval_clock.h"
 #include "trace.h"
-
-struct anchor { /* of a TICK */
-	cc_ns mono;
-	uint64_t wall;
-};
 
 struct visit {               /* one request with a token: a token may come again */
 	uint32_t first, cnt; /* its facts, in idx */
@@ -22,7 +18,7 @@ struct visit {               /* one request with a token: a token may come again
 struct eval_live {
 	const struct eval_log *log;
 	struct engine *e;
-	struct anchor *anchors;
+	struct eval_anchor *anchors;
 	size_t anchor_cnt, anchor_cap;
 	uint32_t tgid;      /* of the Go process */
 	uint32_t *idx;      /* facts by token, then time */
@@ -44,14 +40,14 @@ static int keep_anchor(struct eval_live *v, const struct cc_rec_tick *t)
 		return 0;
 	if (v->anchor_cnt == v->anchor_cap) {
 		size_t cap = v->anchor_cap ? 2 * v->anchor_cap : 64;
-		struct anchor *p = realloc(v->anchors, cap * sizeof(*p));
+		struct eval_anchor *p = realloc(v->anchors, cap * sizeof(*p));
 
 		if (!p)
 			return -ENOMEM;
 		v->anchors = p;
 		v->anchor_cap = cap;
 	}
-	v->anchors[v->anchor_cnt++] = (struct anchor){ t->h.ts, t->realtime_ns };
+	v->anchors[v->anchor_cnt++] = (struct eval_anchor){ t->h.ts, t->realtime_ns };
 	return 0;
 }
 
@@ -65,26 +61,10 @@ static int feed(void *ctx, const struct cc_rec *rec, size_t len)
 	return err == -EINVAL ? 0 : err;
 }
 
-/* By the nearest anchor: clocks are slewed meanwhile. 0: outside. */
-static cc_ns mono_of(const struct eval_live *v, uint64_t wall)
+/* 0: not known. */
+static cc_ns mono_of(const struct eval_live *v, const struct eval_fact *f)
 {
-	const struct anchor *best = NULL;
-	int64_t best_d = INT64_MAX;
-
-	for (size_t lo = 0, hi = v->anchor_cnt; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-		int64_t d = (int64_t)(wall - v->anchors[mid].wall);
-
-		if ((d < 0 ? -d : d) < best_d) {
-			best = &v->anchors[mid];
-			best_d = d < 0 ? -d : d;
-		}
-		if (d >= 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return best ? best->mono + (wall - best->wall) : 0;
+	return f->mono_ns ? f->mono_ns : eval_mono_of(v->anchors, v->anchor_cnt, f->wall_ns);
 }
 
 /* ---- which request each token is ---- */
@@ -101,9 +81,9 @@ static int by_request(const void *a, const void *b)
 static bool ask(struct eval_live *v, const struct eval_fact *f, enum engine_serve mode,
 		struct engine_served *ret)
 {
-	cc_ns at = mono_of(v, f->wall_ns);
+	cc_ns at = mono_of(v, f);
 
-	return engine_go_served(v->e, v->tgid, f->goid, at, mode, ret);
+	return at && engine_go_served(v->e, v->tgid, f->goid, at, mode, ret);
 }
 
 static uint32_t token_of(const struct eval_live *v, struct cc_reqid id)
@@ -213,8 +193,8 @@ static void find_process(struct eval_live *v)
 		for (size_t k = 0; k < v->log->cnt; k++)
 			known += v->log->v[k].site == EVAL_AT_ENTRY &&
 				 engine_go_served(v->e, t.tgid, v->log->v[k].goid,
-						  mono_of(v, v->log->v[k].wall_ns),
-						  ENGINE_SERVE_LINEAGE, &s);
+						  mono_of(v, &v->log->v[k]), ENGINE_SERVE_LINEAGE,
+						  &s);
 		if (known > most) {
 			most = known;
 			v->tgid = t.tgid;
@@ -291,6 +271,7 @@ void eval_live_claims(struct eval_live *v, enum engine_serve mode, struct eval_c
 		struct engine_served s;
 
 		claims[i].asked = v->visit_of[i] && v->visits[v->visit_of[i] - 1].id.kind;
+		claims[i].asked = claims[i].asked && mono_of(v, f);
 		if (!claims[i].asked || !ask(v, f, mode, &s))
 			continue;
 		claims[i].ambiguous = s.ambiguous;

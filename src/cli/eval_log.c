@@ -154,18 +154,20 @@ static const char *text_of(const cJSON *o, const char *key)
 	return cJSON_IsString(v) ? v->valuestring : NULL;
 }
 
-static void read_extra(const cJSON *o, struct eval_fact *f)
+/* A number, or a text of digits only, which no reader of JSON rounds. */
+static bool number_of(const cJSON *o, const char *key, uint64_t *ret)
 {
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "extra");
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	char *end;
 
 	if (cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < 9e15) {
-		f->extra = (uint64_t)v->valuedouble;
-		f->has_extra = true;
-	} else if (cJSON_IsString(v) && isdigit((unsigned char)*v->valuestring)) {
-		f->extra = strtoull(v->valuestring, &end, 10);
-		f->has_extra = !*end;
+		*ret = (uint64_t)v->valuedouble;
+		return true;
 	}
+	if (!cJSON_IsString(v) || !isdigit((unsigned char)*v->valuestring))
+		return false;
+	*ret = strtoull(v->valuestring, &end, 10);
+	return !*end;
 }
 
 /* 1: a fact, 0: not readable; -ENOMEM. */
@@ -185,7 +187,9 @@ static int read_object(const cJSON *o, struct eval_log *l, struct token_map *m,
 		if (!strcmp(sites[i].name, site))
 			ret->site = i;
 	ret->mech = (uint8_t)sites[ret->site].mech;
-	read_extra(o, ret);
+	ret->has_extra = number_of(o, "extra", &ret->extra);
+	if (!number_of(o, "mono_ns", &ret->mono_ns) || ret->mono_ns > INT64_MAX)
+		ret->mono_ns = 0;
 	if (!ret->wall_ns)
 		return 0;
 	return token_of(l, m, token, &ret->token) ? -ENOMEM : 1;
@@ -220,9 +224,22 @@ static int by_time(const void *a, const void *b)
 {
 	const struct eval_fact *x = a, *y = b;
 
-	if (x->wall_ns != y->wall_ns)
-		return x->wall_ns < y->wall_ns ? -1 : 1;
+	if (x->at_ns != y->at_ns)
+		return x->at_ns < y->at_ns ? -1 : 1;
 	return (x->line > y->line) - (x->line < y->line);
+}
+
+/* A wall clock may be set while the log is written: the other one is better, if it is there. */
+static void put_in_order(struct eval_log *l)
+{
+	bool mono = true;
+
+	for (size_t i = 0; i < l->cnt; i++)
+		mono = mono && l->v[i].mono_ns;
+	for (size_t i = 0; i < l->cnt; i++)
+		l->v[i].at_ns = mono ? l->v[i].mono_ns : l->v[i].wall_ns;
+	if (l->cnt)
+		qsort(l->v, l->cnt, sizeof(*l->v), by_time);
 }
 
 int eval_log_read(FILE *in, struct eval_log *ret)
@@ -251,8 +268,7 @@ int eval_log_read(FILE *in, struct eval_log *ret)
 		eval_log_done(&l);
 		return err;
 	}
-	if (l.cnt)
-		qsort(l.v, l.cnt, sizeof(*l.v), by_time);
+	put_in_order(&l);
 	*ret = l;
 	return 0;
 }

@@ -2,9 +2,7 @@
 """Requests of /cause/NAME against what the server says that each waited for: the dominant wait and its
 root, the place in the handler, and that pieces add up. Usage: go_causes.py JSON GT CAUSE"""
 import collections
-import datetime
 import json
-import re
 import sys
 
 # first wait's class, root's class, function of the first wait
@@ -25,9 +23,7 @@ SHARE_OF = {"gc": 0.8}
 def facts(path):
     for line in open(path):
         f = json.loads(line.split("CRITICAST_GT ", 1)[1])
-        head, frac = re.match(r"(.*?)(\.\d+)?(?:Z|[+-]\d\d:\d\d)$", f["ts"]).groups()
-        at = datetime.datetime.fromisoformat(head).replace(tzinfo=datetime.timezone.utc)
-        f["ns"] = int(at.timestamp()) * 10**9 + int((frac or ".0")[1:].ljust(9, "0"))
+        f["ns"] = int(f["mono_ns"])
         yield f
 
 
@@ -56,7 +52,6 @@ def visits(path, cause):
 def main():
     data, cause = json.load(open(sys.argv[1])), sys.argv[3]
     first, root, place = CAUSES[cause]
-    off = data["trace"]["realtime_off_ns"]
     by_goid = collections.defaultdict(list)
     for r in data["requests"]:
         if r["state"] == "done" and r["task"]:
@@ -67,7 +62,7 @@ def main():
             continue  # it had the connection itself most of the time
         # from the first byte to the last the handler's time lies within the request's
         r = next((r for r in by_goid[goid]
-                  if r["start_ns"] + off <= entry + 50000 and r["end_ns"] + off >= end - 50000), None)
+                  if r["start_ns"] <= entry + 50000 and r["end_ns"] >= end - 50000), None)
         if not r or not r["path_ok"]:
             continue
         assert r["path_sum_ns"] == r["latency_ns"] == r["end_ns"] - r["start_ns"], r["id"]
