@@ -156,6 +156,8 @@ static enum futex_site site_of_frame(struct engine_frame f, bool note)
 		{ "runtime.stoplockedm", FUTEX_SITE_GO_IDLE, true },
 		{ "runtime.sysmon", FUTEX_SITE_GO_IDLE, true },
 		{ "runtime.templateThread", FUTEX_SITE_GO_IDLE, true },
+		{ "runtime.stopTheWorld", FUTEX_SITE_GO_WORLD, true },
+		{ "runtime.forEachP", FUTEX_SITE_GO_WORLD, true },
 	};
 
 	while (f.text_len) {
@@ -202,7 +204,8 @@ enum wait_class classify_futex(const struct side *side)
 					   [FUTEX_SITE_SEM] = WAIT_SEMA,
 					   [FUTEX_SITE_COND] = WAIT_COND,
 					   [FUTEX_SITE_BARRIER] = WAIT_COND,
-					   [FUTEX_SITE_GO_IDLE] = WAIT_IDLE };
+					   [FUTEX_SITE_GO_IDLE] = WAIT_IDLE,
+					   [FUTEX_SITE_GO_WORLD] = WAIT_GC };
 	uint64_t val = side->val & UINT32_MAX;
 
 	if (has_owner(side))
@@ -244,24 +247,27 @@ static bool is_any_word(const struct side *s)
 static enum wait_class of_futex(const struct classifier *c, const struct task *t,
 				const struct episode *ep, const struct side *side, bool *guessed)
 {
-	uint32_t res;
+	uint32_t i = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
+	const struct resource *res = i ? &c->resources->v.p[i - 1] : NULL;
+	enum wait_class cls = WAIT_LOCK;
 
-	if (side && side->told && !side->site && !(ep->kind & EP_INDEXED)) {
-		struct side s = *side; /* a wait that goes on */
+	if (side && side->told && side->futex) {
+		struct side s = *side;
 
-		s.site = (uint8_t)classify_site(c->names, side);
-		*guessed = is_any_word(&s);
-		return classify_futex(&s);
+		if (!side->site && !(ep->kind & EP_INDEXED)) /* a wait that goes on */
+			s.site = (uint8_t)classify_site(c->names, side);
+		cls = classify_futex(&s);
+		/* waits for many things are made by the same call: the stack of another one that
+		 * was on the same futex has told for which */
+		if (s.site || side->ustack || cls != WAIT_COND || !res || !res->by_site) {
+			*guessed = is_any_word(&s);
+			return cls;
+		}
 	}
-	if (side && side->told) {
-		*guessed = is_any_word(side);
-		return classify_futex(side);
-	}
-	res = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
-	if (res && c->resources->v.p[res - 1].learned)
-		return (enum wait_class)c->resources->v.p[res - 1].learned;
+	if (res && res->learned)
+		return (enum wait_class)res->learned;
 	*guessed = true;
-	return WAIT_LOCK;
+	return cls;
 }
 
 /* Kind of the file: told for this wait, or the one a slow wait on the same descriptor had. */

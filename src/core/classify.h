@@ -45,7 +45,8 @@ enum futex_site {
 	FUTEX_SITE_SEM,
 	FUTEX_SITE_COND,
 	FUTEX_SITE_BARRIER,
-	FUTEX_SITE_GO_IDLE, /* a thread of Go's without work */
+	FUTEX_SITE_GO_IDLE,  /* a thread of Go's without work */
+	FUTEX_SITE_GO_WORLD, /* ... that waits until all others have stopped */
 };
 
 /* Of a wait that classify_futex() cannot tell without, once its stack has names. */

@@ -357,6 +357,9 @@ void go_walk_run(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, uint16_t depth);
 /* Who ended the wait of @t, its place and what it was for; p->flags are set. */
 void go_walk_describe(const struct walk *w, const struct task *t, const struct episode *ep,
 		      struct cc_piece *p);
+/* The wait @ep of thread @t, of which nothing told more than the call, @k: it had no goroutine. */
+bool go_walk_is_idle(const struct engine *e, const struct task *t, const struct episode *ep,
+		     const struct wait_kind *k);
 /* The wait was for a thing that others have meanwhile, though its class is that of work. */
 bool go_walk_is_resource(const struct engine *e, const struct task *t, const struct episode *ep);
 uint32_t go_runq_resource(struct engine *e);

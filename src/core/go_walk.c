@@ -119,6 +119,17 @@ struct wait_kind go_classify(const struct engine *e, const struct task *t, const
 	return k;
 }
 
+bool go_walk_is_idle(const struct engine *e, const struct task *t, const struct episode *ep,
+		     const struct wait_kind *k)
+{
+	const struct side *s = ep_side(&e->tasks, ep);
+
+	return !ep_is_go(ep) && classify_is_futex(&e->cls, ep) && !(s && s->ustack) &&
+	       (k->cls == WAIT_COND || (k->cls == WAIT_LOCK && k->guessed)) &&
+	       task_go(&e->tasks, t)->ons.cnt &&
+	       go_on_thread(&e->tasks, t->tid, ep->out) == GO_NONE;
+}
+
 bool go_walk_is_resource(const struct engine *e, const struct task *t, const struct episode *ep)
 {
 	const struct go_wait *g = ep_go_wait(&e->tasks, ep);

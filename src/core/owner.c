@@ -5,9 +5,14 @@
 struct wait_kind engine_classify(const struct engine *e, const struct task *t,
 				 const struct episode *ep)
 {
+	struct wait_kind k;
+
 	if (ep_is_go(ep))
 		return go_classify(e, t, ep);
-	return classify(&e->cls, t, ep, ep_side(&e->tasks, ep));
+	k = classify(&e->cls, t, ep, ep_side(&e->tasks, ep));
+	if (t->go && go_walk_is_idle(e, t, ep, &k))
+		k = (struct wait_kind){ .cls = WAIT_IDLE, .idle = IDLE_LOOP, .guessed = true };
+	return k;
 }
 
 /* The touch says whose time what follows is: a server socket, or an upstream called for one. */

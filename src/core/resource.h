@@ -41,6 +41,7 @@ struct resource {
 	uint8_t kind;    /* enum res_kind */
 	uint8_t learned; /* FUTEX: enum wait_class, FD: CC_FD_*, from the EXTRA of a slow wait on
 			  * it, for short ones that have none; 0: not known */
+	bool by_site;    /* FUTEX: ... and from its stack, which tells more than the call */
 	bool across;     /* FUTEX of a process: others have it too, its wakes are with shm_* */
 	uint32_t shm_dev;
 	uint64_t shm_id, shm_off; /* of its RES_SHARED; 0: FUTEX_OF_ALL, by address */

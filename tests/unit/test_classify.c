@@ -48,9 +48,11 @@ static const struct recorded recorded[] = {
 	  IDLE_LOOP },
 	{ "Go, a thread whose goroutine waits", WAIT_IDLE, FUTEX, S, 0, 128, 0, 0,
 	  "runtime.futex runtime.futexsleep runtime.notesleep runtime.stoplockedm", IDLE_LOOP },
-	{ "Go, until the others have stopped", WAIT_COND, FUTEX, S, 0, 128, 0, 0,
+	{ "Go, until the others have stopped", WAIT_GC, FUTEX, S, 0, 128, 0, 0,
 	  "runtime.futex runtime.futexsleep runtime.notetsleep_internal runtime.notetsleep "
-	  "runtime.stopTheWorldWithSema",
+	  "runtime.stopTheWorldWithSema" },
+	{ "Go, a note of another kind", WAIT_COND, FUTEX, S, 0, 128, 0, 0,
+	  "runtime.futex runtime.futexsleep runtime.notetsleep_internal runtime.notetsleepg",
 	  IDLE_WHEN_FREE },
 	{ "Go, a lock of the runtime", WAIT_LOCK, FUTEX, S, 0, 128, 2, 0,
 	  "runtime.futex runtime.futexsleep runtime.lock2 runtime.stopm", LOCK },

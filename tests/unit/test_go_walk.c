@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "engine_priv.h"
 #include "go_trace.h"
 #include "snapshot.h"
 
@@ -50,6 +51,30 @@ Test(go_walk, the_go_run_queue_is_told_apart)
 	engine_resource_name(trace_engine(&t), p->resource, name, sizeof(name));
 	cr_expect_str_eq(name, "Go run queue");
 	cr_expect_eq(p->goid, 1);
+	trace_done(&t);
+}
+
+/* A thread that sleeps with no goroutine on it waits for no lock, also where no stack tells why. */
+Test(go_walk, a_thread_without_goroutine_is_idle)
+{
+	struct trace t = go_trace(14);
+	struct wait_kind k;
+
+	go_got(&t, 1, T2, 0);
+	go_left(&t, 1, T2, 3);
+	trace_wait(&t, T2, NR_FUTEX, 4, 8, 9, T0);
+	go_got(&t, 1, T2, 10);
+	trace_wait(&t, T2, NR_FUTEX, 11, 12, 13, T0);
+	go_tick(&t, 14);
+	for (int i = 0; i < 2; i++) {
+		const struct engine *e = trace_engine(&t);
+		const struct task *w = tasks_find(&e->tasks, TID(T2), CC_NEVER);
+
+		cr_assert_eq(w->eps.cnt, 2);
+		k = engine_classify(e, w, &w->eps.p[i]);
+		cr_expect_eq(k.cls, i ? WAIT_LOCK : WAIT_IDLE);
+		cr_expect(k.guessed);
+	}
 	trace_done(&t);
 }
 
