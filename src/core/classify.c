@@ -200,12 +200,11 @@ enum futex_site classify_site(const struct names *n, const struct side *side)
 
 enum wait_class classify_futex(const struct side *side)
 {
-	static const uint8_t by_site[] = { [FUTEX_SITE_RWLOCK] = WAIT_LOCK,
-					   [FUTEX_SITE_SEM] = WAIT_SEMA,
-					   [FUTEX_SITE_COND] = WAIT_COND,
-					   [FUTEX_SITE_BARRIER] = WAIT_COND,
-					   [FUTEX_SITE_GO_IDLE] = WAIT_IDLE,
-					   [FUTEX_SITE_GO_WORLD] = WAIT_GC };
+	static const uint8_t by_site[] = {
+		[FUTEX_SITE_RWLOCK] = WAIT_LOCK,  [FUTEX_SITE_SEM] = WAIT_SEMA,
+		[FUTEX_SITE_COND] = WAIT_COND,    [FUTEX_SITE_BARRIER] = WAIT_COND,
+		[FUTEX_SITE_GO_IDLE] = WAIT_IDLE, [FUTEX_SITE_GO_WORLD] = WAIT_GC
+	};
 	uint64_t val = side->val & UINT32_MAX;
 
 	if (has_owner(side))
