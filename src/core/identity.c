@@ -193,9 +193,10 @@ static uint32_t feeder_of(const struct finder *f, struct task *t, cc_ns at)
 	return found;
 }
 
-static bool answers_requests(const struct task *t)
+/* Has it, before @at? What it does later may be known already, or not yet. */
+static bool answers_requests(const struct task *t, cc_ns at)
 {
-	for (uint32_t i = t->touches.cnt, n = 0; i-- > 0 && n < FEED_LOOKED; n++)
+	for (uint32_t i = task_touch_from(t, at), n = 0; i-- > 0 && n < FEED_LOOKED; n++)
 		if (touch_is_server(&t->touches.p[i]))
 			return true;
 	return false;
@@ -210,7 +211,7 @@ static bool is_stage(const struct finder *f, const struct task *t, const struct 
 
 	if (!w || w == holder || !w->timeline || w->tgid != t->tgid)
 		return false;
-	return !answers_requests(w);
+	return !answers_requests(w, f->t);
 }
 
 /* Who is not seen to be fed, since it was never idle: @holder gives work to tasks of its process
@@ -225,7 +226,7 @@ static bool feeds_a_stage(const struct finder *f, const struct task *t, struct t
 		const struct episode *ep = to ? wakes_episode_of(to, g[cnt].t) : NULL;
 
 		if (ep && to != t && to->tgid == t->tgid && owner_is_idle(f->e, to, ep) &&
-		    !answers_requests(to))
+		    !answers_requests(to, f->t))
 			return true;
 	}
 	return false;

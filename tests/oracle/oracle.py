@@ -438,14 +438,17 @@ class Oracle:
     def fed_by_a_stage(self, tid, t, holder):
         """Its last work came from a task that has nothing to do with clients; or nobody was seen to give it
         any, and the holder gave some to such a task."""
+        def answers(w):
+            return any(x < t for x, _ in w.ops)
+
         fed = [s for s in self.idle_waits(self.task(tid)) if s.start < t and s.ep.by_task()]
         if not fed:
             mine = self.task(tid).tgid
-            return any(w.tid != tid and w.traced and w.tgid == mine and not w.ops and
+            return any(w.tid != tid and w.traced and w.tgid == mine and not answers(w) and
                        any(s.end <= t and s.ep.by_task() == holder for s in self.idle_waits(w))
                        for w in list(self.tasks.values()))
         w = self.task(max(fed, key=lambda s: s.start).ep.by_task())
-        return w.tid != holder and w.traced and w.tgid == self.task(tid).tgid and not w.ops
+        return w.tid != holder and w.traced and w.tgid == self.task(tid).tgid and not answers(w)
 
     def unfinished(self, tid, t):
         rid = self.owner(tid, t)
