@@ -246,25 +246,32 @@ static bool is_any_word(const struct side *s)
 static enum wait_class of_futex(const struct classifier *c, const struct task *t,
 				const struct episode *ep, const struct side *side, bool *guessed)
 {
-	uint32_t i = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
-	const struct resource *res = i ? &c->resources->v.p[i - 1] : NULL;
+	const struct resource *res = NULL;
 	enum wait_class cls = WAIT_LOCK;
+	bool told = side && side->told && side->futex;
+	uint32_t i;
 
-	if (side && side->told && side->futex) {
+	if (told) {
 		struct side s = *side;
 
 		if (!side->site && !(ep->kind & EP_INDEXED)) /* a wait that goes on */
 			s.site = (uint8_t)classify_site(c->names, side);
 		cls = classify_futex(&s);
-		/* waits for many things are made by the same call: the stack of another one that
-		 * was on the same futex has told for which */
-		if (s.site || side->ustack || cls != WAIT_COND || !res || !res->by_site) {
-			*guessed = is_any_word(&s);
+		*guessed = is_any_word(&s);
+		if (s.site || side->ustack || cls != WAIT_COND)
 			return cls;
-		}
 	}
-	if (res && res->learned)
+	i = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
+	if (i)
+		res = &c->resources->v.p[i - 1];
+	/* waits for many things are made by the same call: the stack of another one that was on the
+	 * same futex has told for which */
+	if (told && (!res || !res->by_site))
+		return cls;
+	if (res && res->learned) {
+		*guessed = false;
 		return (enum wait_class)res->learned;
+	}
 	*guessed = true;
 	return cls;
 }
