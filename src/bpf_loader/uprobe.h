@@ -23,8 +23,9 @@ struct uprobe_price {
 	cc_ns nop;  /* on a nop of five bytes, which from 6.18 on becomes a call */
 };
 
-/* Measures that, with probes on functions of our own. Takes some 10 ms. Needs the rights that any
- * probe needs. Returns 0 or -errno. */
+/* Measures that, with probes on functions of our own. Takes some 10 ms, and as long as the kernel
+ * takes to remove two probes, tenths of a second. Needs the rights that any probe needs. Returns 0
+ * or -errno. */
 int uprobe_measure(struct uprobe_price *ret);
 
 #endif
