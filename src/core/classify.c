@@ -116,18 +116,13 @@ static bool is_bitset(const struct side *side)
 	return side->futex && (side->op & OP_CMD) == OP_WAIT_BITSET;
 }
 
-/* glibc waits so for rwlocks, semaphores and condition variables alike, Rust for all it has; for
- * the rounds of a barrier like for a lock. */
-static bool may_be_any(const struct side *side)
+static bool is_plain(const struct side *side)
 {
-	return is_bitset(side) || (side->futex && (side->op & OP_CMD) == OP_WAIT);
+	return side->futex && (side->op & OP_CMD) == OP_WAIT;
 }
 
 /* A note of Go's runtime, on which a thread sleeps until another one wakes it. */
-static bool is_note(const struct side *side)
-{
-	return side->futex && (side->op & OP_CMD) == OP_WAIT && !(side->val & UINT32_MAX);
-}
+static bool is_note(const struct side *side) { return is_plain(side) && !(side->val & UINT32_MAX); }
 
 static bool has_owner(const struct side *side) { return side->flags & CC_EX_OWNER && side->owner; }
 
@@ -138,26 +133,28 @@ bool classify_futex_is_across(const struct side *side)
 
 #define SITE_FRAMES 6 /* innermost ones, of the C library or Go's runtime */
 
-/* Of a function and what it is inlined into, a line each; @note: the wait may be one of a note. */
-static enum futex_site site_of_frame(struct engine_frame f, bool note)
+/* Of a function and what it is inlined into, a line each. glibc waits by a bitset for rwlocks,
+ * semaphores and condition variables alike, Rust for all it has; without one for a barrier's
+ * rounds, as for a mutex, which a function of another thing may well take. */
+static enum futex_site site_of_frame(struct engine_frame f, const struct side *side)
 {
 	static const struct {
 		const char *prefix;
 		enum futex_site site;
-		bool note;
+		bool (*waits_so)(const struct side *side);
 	} calls[] = {
-		{ "pthread_rwlock_", FUTEX_SITE_RWLOCK, false },
-		{ "sem_", FUTEX_SITE_SEM, false },
-		{ "new_sem_", FUTEX_SITE_SEM, false },
-		{ "pthread_cond_", FUTEX_SITE_COND, false },
-		{ "pthread_barrier_", FUTEX_SITE_BARRIER, false },
-		{ "runtime.mPark", FUTEX_SITE_GO_IDLE, true }, /* often within its caller */
-		{ "runtime.stopm", FUTEX_SITE_GO_IDLE, true },
-		{ "runtime.stoplockedm", FUTEX_SITE_GO_IDLE, true },
-		{ "runtime.sysmon", FUTEX_SITE_GO_IDLE, true },
-		{ "runtime.templateThread", FUTEX_SITE_GO_IDLE, true },
-		{ "runtime.stopTheWorld", FUTEX_SITE_GO_WORLD, true },
-		{ "runtime.forEachP", FUTEX_SITE_GO_WORLD, true },
+		{ "pthread_rwlock_", FUTEX_SITE_RWLOCK, is_bitset },
+		{ "sem_", FUTEX_SITE_SEM, is_bitset },
+		{ "new_sem_", FUTEX_SITE_SEM, is_bitset },
+		{ "pthread_cond_", FUTEX_SITE_COND, is_bitset },
+		{ "pthread_barrier_", FUTEX_SITE_BARRIER, is_plain },
+		{ "runtime.mPark", FUTEX_SITE_GO_IDLE, is_note }, /* often within its caller */
+		{ "runtime.stopm", FUTEX_SITE_GO_IDLE, is_note },
+		{ "runtime.stoplockedm", FUTEX_SITE_GO_IDLE, is_note },
+		{ "runtime.sysmon", FUTEX_SITE_GO_IDLE, is_note },
+		{ "runtime.templateThread", FUTEX_SITE_GO_IDLE, is_note },
+		{ "runtime.stopTheWorld", FUTEX_SITE_GO_WORLD, is_note },
+		{ "runtime.forEachP", FUTEX_SITE_GO_WORLD, is_note },
 	};
 
 	while (f.text_len) {
@@ -170,7 +167,7 @@ static enum futex_site site_of_frame(struct engine_frame f, bool note)
 			line.text_len--;
 		}
 		for (size_t j = 0; j < ARRAY_SIZE(calls); j++)
-			if ((note || !calls[j].note) && has_prefix(&line, calls[j].prefix))
+			if (has_prefix(&line, calls[j].prefix) && calls[j].waits_so(side))
 				return calls[j].site;
 		f.text += len;
 		f.text_len -= len;
@@ -180,10 +177,10 @@ static enum futex_site site_of_frame(struct engine_frame f, bool note)
 
 enum futex_site classify_site(const struct names *n, const struct side *side)
 {
-	bool note = is_note(side);
 	struct engine_stack s;
 
-	if (!may_be_any(side) || has_owner(side) || !names_get_stack(n, side->ustack, &s))
+	if ((!is_plain(side) && !is_bitset(side)) || has_owner(side) ||
+	    !names_get_stack(n, side->ustack, &s))
 		return FUTEX_SITE_NONE;
 	for (uint32_t i = 0; i < CC_MIN(s.cnt, SITE_FRAMES); i++) {
 		struct engine_frame f;
@@ -191,7 +188,7 @@ enum futex_site classify_site(const struct names *n, const struct side *side)
 
 		if (!names_get_frame(n, s.tgid, s.gen, s.ip[i], &f))
 			continue;
-		site = site_of_frame(f, note);
+		site = site_of_frame(f, side);
 		if (site)
 			return site;
 	}
@@ -243,6 +240,8 @@ static bool is_any_word(const struct side *s)
 	       val != UINT32_MAX;
 }
 
+static bool is_go_note(uint8_t cls) { return cls == WAIT_IDLE || cls == WAIT_GC; }
+
 static enum wait_class of_futex(const struct classifier *c, const struct task *t,
 				const struct episode *ep, const struct side *side, bool *guessed)
 {
@@ -264,9 +263,9 @@ static enum wait_class of_futex(const struct classifier *c, const struct task *t
 	i = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
 	if (i)
 		res = &c->resources->v.p[i - 1];
-	/* waits for many things are made by the same call: the stack of another one that was on the
-	 * same futex has told for which */
-	if (told && (!res || !res->by_site))
+	/* notes of Go's are waited on for many things by the same call: the stack of another wait
+	 * on the same one has told for which */
+	if (told && !(res && res->by_site && is_go_note(res->learned)))
 		return cls;
 	if (res && res->learned) {
 		*guessed = false;
