@@ -494,14 +494,15 @@ static bool is_token(const struct walk *w, const struct wait *x, const struct ta
 	const struct task *own = &w->e->tasks.v.p[x->ti];
 	const struct side *s = ep_is_go(ep) ? NULL : ep_side(&w->e->tasks, ep);
 
-	if (x->kind.cls != WAIT_PIPE && x->kind.cls != WAIT_UNIX && x->kind.cls != WAIT_POLL)
+	if (!s || own == waker ||
+	    (x->kind.cls != WAIT_PIPE && x->kind.cls != WAIT_UNIX && x->kind.cls != WAIT_POLL))
 		return false;
-	for (uint32_t i = task_ep_from(waker, at), n = 0; s && i-- > 0 && n < TAKERS_LOOKED; n++) {
+	for (uint32_t i = task_ep_from(waker, at), n = 0; i-- > 0 && n < TAKERS_LOOKED; n++) {
 		const struct episode *o = &waker->eps.p[i];
 		const struct side *of = ep_side(&w->e->tasks, o);
 
 		if (ep_blocked(o) && o->syscall == ep->syscall && of && of->told && of->fd_id &&
-		    of->fd_kind == s->fd_kind && of->fd_id == s->fd_id && own != waker)
+		    of->fd_kind == s->fd_kind && of->fd_id == s->fd_id)
 			return true;
 	}
 	return false;
