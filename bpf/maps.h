@@ -47,8 +47,8 @@ struct {
 /* As long as user space keeps up, records go through rings that are small enough to stay in the
  * caches: in those above, larger than they are, each meets lines and pages that nobody had for
  * long, which is most of what telling it costs. One that finds the small ring full goes to the
- * large one after all, and so do all behind it until user space has drained both: so they stay in
- * order. The loader sets the sizes. */
+ * large one after all, and so do all behind it until user space has drained both, see pair_over().
+ * The loader sets the sizes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 << 10);
@@ -59,7 +59,7 @@ struct { /* REQ alone */
 	__uint(max_entries, 256 << 10);
 } requests __weak SEC(".maps");
 
-volatile __u32 events_over __weak, requests_over __weak;
+volatile __u64 events_over __weak, requests_over __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -152,16 +152,26 @@ static __always_inline void ring_commit(void *ring, void *rec, __u64 quarter, __
 	bpf_ringbuf_submit(rec, flags);
 }
 
-/* Room for a record in @small, or in @large; *over is set first: whoever finds it there finds this.
- */
-static __always_inline void *pair_reserve(void *small, void *large, volatile __u32 *over,
+/* The large ring takes over from the small one, from where it stands now: *over is that position, and
+ * one more. User space makes it 0 when it has drained both; a program that looked just before that
+ * still writes to the large one, and later ones on its CPU to the small one. By the position such
+ * a straggler is known from what comes after the small ring's. */
+static __always_inline void pair_over(void *large, volatile __u64 *over)
+{
+	if (!*over)
+		__sync_val_compare_and_swap(over, 0,
+					    bpf_ringbuf_query(large, BPF_RB_PROD_POS) + 1);
+}
+
+/* Room for a record in @small, or in @large. */
+static __always_inline void *pair_reserve(void *small, void *large, volatile __u64 *over,
 					  __u64 size)
 {
 	void *r = *over ? NULL : bpf_ringbuf_reserve(small, size, 0);
 
 	if (r)
 		return r;
-	*over = 1;
+	pair_over(large, over);
 	return bpf_ringbuf_reserve(large, size, 0);
 }
 
@@ -180,7 +190,7 @@ static __always_inline long events_output(void *data, __u64 size)
 {
 	if (!events_over && !bpf_ringbuf_output(&events_small, data, size, BPF_RB_NO_WAKEUP))
 		return 0;
-	events_over = 1;
+	pair_over(&events, &events_over);
 	return bpf_ringbuf_output(&events, data, size, BPF_RB_NO_WAKEUP);
 }
 

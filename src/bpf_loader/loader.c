@@ -333,7 +333,7 @@ static int count_runs(struct loader *l, struct cc_err *err)
 	return res;
 }
 
-static int add_ring(struct loader *l, const struct bpf_map *m, __u32 *over)
+static int add_ring(struct loader *l, const struct bpf_map *m, uint64_t *over)
 {
 	int fd = bpf_map__fd(m);
 	uint64_t bytes = bpf_map__max_entries(m);
@@ -344,13 +344,13 @@ static int add_rings(struct loader *l)
 {
 	const struct {
 		const struct bpf_map *map;
-		__u32 *over;
+		uint64_t *over;
 	} in_order[] = {
 		[RING_CONTROL] = { l->skel->maps.control, NULL },
-		[RING_REQUESTS] = { l->skel->maps.requests, (__u32 *)&l->skel->bss->requests_over },
+		[RING_REQUESTS] = { l->skel->maps.requests, (uint64_t *)&l->skel->bss->requests_over },
 		[RING_EVENTS] = { l->skel->maps.events, NULL },
 		[RING_EVENTS_SMALL] = { l->skel->maps.events_small,
-					(__u32 *)&l->skel->bss->events_over },
+					(uint64_t *)&l->skel->bss->events_over },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(in_order); i++) {
 		int res = add_ring(l, in_order[i].map, in_order[i].over);

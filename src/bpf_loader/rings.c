@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rings.h"
+#include "ring_pair.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define RINGS_MAX 4
-/* Room is given back in such parts of a ring: each time costs every CPU that writes to it a miss.
- */
-#define TOLD_PARTS 256
-#define TOLD_MIN 16384u
-
-struct ring {
-	uint64_t *consumer;        /* ours, writable */
-	const uint64_t *producer;  /* the kernel's */
-	const unsigned char *data; /* mapped twice in a row: a record never wraps */
-	uint64_t bytes;
-	uint32_t *over; /* it takes records of the ring before it; NULL: it does not */
-};
 
 struct ring_drain {
 	int epoll_fd;
@@ -92,7 +80,7 @@ int rings_add(struct ring_drain *r, int map_fd, uint64_t bytes)
 	return 0;
 }
 
-int rings_add_small(struct ring_drain *r, int map_fd, uint64_t bytes, uint32_t *over)
+int rings_add_small(struct ring_drain *r, int map_fd, uint64_t bytes, uint64_t *over)
 {
 	int ret = rings_add(r, map_fd, bytes);
 	if (!ret)
@@ -108,98 +96,29 @@ int rings_wait(struct ring_drain *r, int timeout_ms)
 	return -errno;
 }
 
-/* Gives what lies before @end. */
-static int ring_drain_one(struct ring *g, uint64_t end, cc_record_fn *fn, void *ctx, bool *full)
+/* Is ring @i one of two, with the small one behind it? */
+static bool is_pair(const struct ring_drain *r, uint32_t i)
 {
-	uint64_t at = *g->consumer; /* only we write it */
-	uint64_t told = at, part = CC_MAX(g->bytes / TOLD_PARTS, TOLD_MIN);
-	int cnt = 0, err = 0;
-
-	while (at < end && err >= 0) {
-		const unsigned char *p = g->data + (at & (g->bytes - 1));
-		uint32_t head = __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
-		if (head & BPF_RINGBUF_BUSY_BIT) { /* reserved, not yet committed */
-			*full = false;
-			break;
-		}
-		uint32_t len = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
-		if (!(head & BPF_RINGBUF_DISCARD_BIT)) {
-			err = fn(ctx, (const struct cc_rec *)(p + BPF_RINGBUF_HDR_SZ), len);
-			cnt++;
-		}
-		at += (len + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
-		if (at - told > part) {
-			__atomic_store_n(g->consumer, at, __ATOMIC_RELEASE);
-			told = at;
-		}
-	}
-	__atomic_store_n(g->consumer, at, __ATOMIC_RELEASE);
-	return err < 0 ? err : cnt;
-}
-
-/* So often a large ring that took over is drained again, each time of what came meanwhile. */
-#define AGAIN_MAX 8
-
-static uint64_t ring_end(const struct ring *g)
-{
-	return __atomic_load_n(g->producer, __ATOMIC_ACQUIRE);
-}
-
-/* Both of a pair were drained: the small one is used again when nothing lies in the large one, @g.
- * Else what comes into the small one would be told before it. */
-static int ring_back(struct ring *g, uint32_t *over, cc_record_fn *fn, void *ctx)
-{
-	int sum = 0;
-	bool full = true;
-
-	for (int i = 0; i < AGAIN_MAX && full; i++) {
-		uint64_t end = ring_end(g);
-		if (end == *g->consumer) {
-			__atomic_store_n(over, 0, __ATOMIC_RELEASE);
-			break;
-		}
-		int n = ring_drain_one(g, end, fn, ctx, &full);
-		if (n < 0)
-			return n;
-		sum += n;
-	}
-	return sum;
-}
-
-/* Ring @g and, behind it, the small one @s that takes its records, up to the two ends. In order:
- * what lies in the large one is older, unless it took over. */
-static int pair_drain(struct ring *g, struct ring *s, const uint64_t end[2], cc_record_fn *fn,
-		      void *ctx, bool *full)
-{
-	/* after the ends were taken: who writes to the large one says so before */
-	bool over = __atomic_load_n(s->over, __ATOMIC_ACQUIRE), drained = true;
-	int n = ring_drain_one(over ? s : g, end[over], fn, ctx, &drained);
-	int m = n < 0 ? 0 : ring_drain_one(over ? g : s, end[!over], fn, ctx, &drained);
-	int k = n < 0 || m < 0 || !over || !drained ? 0 : ring_back(g, s->over, fn, ctx);
-
-	*full &= drained;
-	return n < 0 ? n : m < 0 ? m : k < 0 ? k : n + m + k;
+	return i + 1 < r->cnt && r->rings[i + 1].over;
 }
 
 int rings_drain(struct ring_drain *r, cc_record_fn *fn, void *ctx, bool *ret_full)
 {
-	uint64_t end[RINGS_MAX];
+	struct ring_ends ends[RINGS_MAX];
 	int sum = 0;
 
 	*ret_full = true;
-	for (uint32_t i = 0; i < r->cnt; i++)
-		end[i] = ring_end(&r->rings[i]);
-	for (uint32_t i = 0; i < r->cnt;) {
+	for (uint32_t i = 0; i < r->cnt; i += is_pair(r, i) ? 2 : 1)
+		ends[i] = ring_ends(&r->rings[i], is_pair(r, i) ? &r->rings[i + 1] : NULL);
+	for (uint32_t i = 0; i < r->cnt; i += is_pair(r, i) ? 2 : 1) {
 		struct ring *g = &r->rings[i];
-		bool pair = i + 1 < r->cnt && g[1].over;
-		int n = pair ? pair_drain(g, &g[1], &end[i], fn, ctx, ret_full)
-			     : ring_drain_one(g, end[i], fn, ctx, ret_full);
-		if (n < 0) {
-			*ret_full = false;
+		bool full = true;
+		int n = is_pair(r, i) ? ring_pair_drain(g, &g[1], &ends[i], fn, ctx, &full)
+				      : ring_drain(g, ends[i].large, fn, ctx, &full);
+		*ret_full &= full && n >= 0;
+		if (n < 0)
 			return n;
-		}
 		sum += n;
-		i += pair ? 2 : 1;
 	}
 	return sum;
 }
@@ -212,6 +131,5 @@ uint64_t rings_fill(const struct ring_drain *r, uint32_t idx, uint64_t *ret_byte
 	}
 	const struct ring *g = &r->rings[idx];
 	*ret_bytes = g->bytes;
-	return __atomic_load_n(g->producer, __ATOMIC_ACQUIRE) -
-	       __atomic_load_n(g->consumer, __ATOMIC_ACQUIRE);
+	return ring_end(g) - __atomic_load_n(g->consumer, __ATOMIC_ACQUIRE);
 }

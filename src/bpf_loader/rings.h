@@ -21,10 +21,9 @@ void rings_free(struct ring_drain *r);
 /* Adds the ring map @map_fd of @bytes; rings are drained in the order added. 0 or -errno. */
 CC_NODISCARD int rings_add(struct ring_drain *r, int map_fd, uint64_t bytes);
 
-/* The same of a small ring, which takes the records of the one added last as long as they fit.
- * *over, which the programs set before the first that did not, is cleared when both were drained.
- */
-CC_NODISCARD int rings_add_small(struct ring_drain *r, int map_fd, uint64_t bytes, uint32_t *over);
+/* The same of a small ring, which takes the records of the one added last as long as they fit:
+ * see ring_pair.h for both and for *over. */
+CC_NODISCARD int rings_add_small(struct ring_drain *r, int map_fd, uint64_t bytes, uint64_t *over);
 
 /* Sleeps until the programs ask to be drained or @timeout_ms is over. 0 or -errno; a signal is 0.
  */
