@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -15,6 +16,9 @@
 #include "criticast.skel.h"
 
 #define WALK_TARGETS_MAX 32 /* beyond, one walk over all processes is cheaper */
+/* A refresh looks at every open socket, 1 us each: with 100,000 of them it would take a tenth of a
+ * core from a target that does nothing. One that took T comes again after so many T. */
+#define WALK_PACE 50
 
 /* Gives the whole records of l->sock->buf[0, *len) to @fn and keeps the rest. */
 static int give(struct sock_side *s, size_t *len, cc_record_fn *fn, void *ctx)
@@ -120,9 +124,23 @@ int sock_seed(struct loader *l)
 	return res ? res : sock_walk(l, SOCK_WALK_CONNECTIONS, NULL, NULL);
 }
 
+/* Of this thread: what it waited for a CPU is not the walk's. */
+static cc_ns cpu_time(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (cc_ns)t.tv_sec * CC_MS(1000) + (cc_ns)t.tv_nsec;
+}
+
 int sock_refresh(struct loader *l, cc_record_fn *fn, void *ctx)
 {
-	return l->sock ? sock_walk(l, SOCK_WALK_REFRESH, fn, ctx) : 0;
+	if (!l->sock || loader_now() < l->sock->refresh_due)
+		return 0;
+	cc_ns start = cpu_time();
+	int res = sock_walk(l, SOCK_WALK_REFRESH, fn, ctx);
+	l->sock->refresh_due = loader_now() + WALK_PACE * (cpu_time() - start);
+	return res;
 }
 
 int sock_stop(struct loader *l, cc_record_fn *fn, void *ctx)

@@ -13,6 +13,7 @@ struct bpf_link;
 struct sock_side {
 	struct bpf_link *links[SOCK_PROGS_MAX + 1];
 	size_t link_cnt;
+	cc_ns refresh_due; /* by loader_now(); not before */
 	char buf[SOCK_WALK_BUF];
 };
 
