@@ -133,28 +133,40 @@ bool classify_futex_is_across(const struct side *side)
 
 #define SITE_FRAMES 6 /* innermost ones, of the C library or Go's runtime */
 
-/* Of a function and what it is inlined into, a line each. glibc waits by a bitset for rwlocks,
- * semaphores and condition variables alike, Rust for all it has; without one for a barrier's
- * rounds, as for a mutex, which a function of another thing may well take. */
+/* glibc waits by a bitset for rwlocks, semaphores and condition variables alike, Rust for all it
+ * has; without one for a barrier's rounds, as for a mutex, which a function of another thing may
+ * well take. */
+static const struct {
+	enum wait_class cls;
+	bool (*waits_so)(const struct side *side);
+} sites[FUTEX_SITE_CNT] = {
+	[FUTEX_SITE_RWLOCK] = { WAIT_LOCK, is_bitset },
+	[FUTEX_SITE_SEM] = { WAIT_SEMA, is_bitset },
+	[FUTEX_SITE_COND] = { WAIT_COND, is_bitset },
+	[FUTEX_SITE_BARRIER] = { WAIT_COND, is_plain },
+	[FUTEX_SITE_GO_IDLE] = { WAIT_IDLE, is_note },
+	[FUTEX_SITE_GO_WORLD] = { WAIT_GC, is_note },
+};
+
+/* Of a function and what it is inlined into, a line each. */
 static enum futex_site site_of_frame(struct engine_frame f, const struct side *side)
 {
 	static const struct {
 		const char *prefix;
 		enum futex_site site;
-		bool (*waits_so)(const struct side *side);
 	} calls[] = {
-		{ "pthread_rwlock_", FUTEX_SITE_RWLOCK, is_bitset },
-		{ "sem_", FUTEX_SITE_SEM, is_bitset },
-		{ "new_sem_", FUTEX_SITE_SEM, is_bitset },
-		{ "pthread_cond_", FUTEX_SITE_COND, is_bitset },
-		{ "pthread_barrier_", FUTEX_SITE_BARRIER, is_plain },
-		{ "runtime.mPark", FUTEX_SITE_GO_IDLE, is_note }, /* often within its caller */
-		{ "runtime.stopm", FUTEX_SITE_GO_IDLE, is_note },
-		{ "runtime.stoplockedm", FUTEX_SITE_GO_IDLE, is_note },
-		{ "runtime.sysmon", FUTEX_SITE_GO_IDLE, is_note },
-		{ "runtime.templateThread", FUTEX_SITE_GO_IDLE, is_note },
-		{ "runtime.stopTheWorld", FUTEX_SITE_GO_WORLD, is_note },
-		{ "runtime.forEachP", FUTEX_SITE_GO_WORLD, is_note },
+		{ "pthread_rwlock_", FUTEX_SITE_RWLOCK },
+		{ "sem_", FUTEX_SITE_SEM },
+		{ "new_sem_", FUTEX_SITE_SEM },
+		{ "pthread_cond_", FUTEX_SITE_COND },
+		{ "pthread_barrier_", FUTEX_SITE_BARRIER },
+		{ "runtime.mPark", FUTEX_SITE_GO_IDLE }, /* often within its caller */
+		{ "runtime.stopm", FUTEX_SITE_GO_IDLE },
+		{ "runtime.stoplockedm", FUTEX_SITE_GO_IDLE },
+		{ "runtime.sysmon", FUTEX_SITE_GO_IDLE },
+		{ "runtime.templateThread", FUTEX_SITE_GO_IDLE },
+		{ "runtime.stopTheWorld", FUTEX_SITE_GO_WORLD },
+		{ "runtime.forEachP", FUTEX_SITE_GO_WORLD },
 	};
 
 	while (f.text_len) {
@@ -167,7 +179,8 @@ static enum futex_site site_of_frame(struct engine_frame f, const struct side *s
 			line.text_len--;
 		}
 		for (size_t j = 0; j < ARRAY_SIZE(calls); j++)
-			if (has_prefix(&line, calls[j].prefix) && calls[j].waits_so(side))
+			if (has_prefix(&line, calls[j].prefix) &&
+			    sites[calls[j].site].waits_so(side))
 				return calls[j].site;
 		f.text += len;
 		f.text_len -= len;
@@ -197,17 +210,12 @@ enum futex_site classify_site(const struct names *n, const struct side *side)
 
 enum wait_class classify_futex(const struct side *side)
 {
-	static const uint8_t by_site[] = {
-		[FUTEX_SITE_RWLOCK] = WAIT_LOCK,  [FUTEX_SITE_SEM] = WAIT_SEMA,
-		[FUTEX_SITE_COND] = WAIT_COND,    [FUTEX_SITE_BARRIER] = WAIT_COND,
-		[FUTEX_SITE_GO_IDLE] = WAIT_IDLE, [FUTEX_SITE_GO_WORLD] = WAIT_GC
-	};
 	uint64_t val = side->val & UINT32_MAX;
 
 	if (has_owner(side))
 		return WAIT_LOCK;
 	if (side->site)
-		return (enum wait_class)by_site[side->site];
+		return sites[side->site].cls;
 	if (!side->futex)
 		return WAIT_LOCK; /* arguments not told */
 	switch (side->op & OP_CMD) {
@@ -240,39 +248,40 @@ static bool is_any_word(const struct side *s)
 	       val != UINT32_MAX;
 }
 
-static bool is_go_note(uint8_t cls) { return cls == WAIT_IDLE || cls == WAIT_GC; }
-
-static enum wait_class of_futex(const struct classifier *c, const struct task *t,
-				const struct episode *ep, const struct side *side, bool *guessed)
+struct futex_kind classify_futex_kind(const struct side *side)
 {
-	const struct resource *res = NULL;
-	enum wait_class cls = WAIT_LOCK;
+	struct futex_kind k = { .cls = (uint8_t)classify_futex(side), .site = side->site };
+
+	k.guessed = is_any_word(side);
+	k.shared = k.cls == WAIT_LOCK && is_bitset(side) && !has_owner(side);
+	return k;
+}
+
+/* What the wait itself tells, else what others on the same futex have told. */
+static struct futex_kind of_futex(const struct classifier *c, const struct task *t,
+				  const struct episode *ep, const struct side *side)
+{
+	struct futex_kind own = { .cls = WAIT_LOCK, .guessed = true }, all;
 	bool told = side && side->told && side->futex;
-	uint32_t i;
+	uint32_t res;
 
 	if (told) {
 		struct side s = *side;
 
 		if (!side->site && !(ep->kind & EP_INDEXED)) /* a wait that goes on */
 			s.site = (uint8_t)classify_site(c->names, side);
-		cls = classify_futex(&s);
-		*guessed = is_any_word(&s);
-		if (s.site || side->ustack || cls != WAIT_COND)
-			return cls;
+		own = classify_futex_kind(&s);
+		if (own.site || side->ustack || has_owner(side))
+			return own;
 	}
-	i = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
-	if (i)
-		res = &c->resources->v.p[i - 1];
-	/* notes of Go's are waited on for many things by the same call: the stack of another wait
-	 * on the same one has told for which */
-	if (told && !(res && res->by_site && is_go_note(res->learned)))
-		return cls;
-	if (res && res->learned) {
-		*guessed = false;
-		return (enum wait_class)res->learned;
-	}
-	*guessed = true;
-	return cls;
+	res = resources_find(c->resources, RES_FUTEX, ep->key, 0, t->tgid);
+	if (!res)
+		return own;
+	all = c->resources->v.p[res - 1].futex;
+	/* many things are waited for by the same call: the stack of another wait tells for which */
+	if (told)
+		return all.site && sites[all.site].waits_so(side) ? all : own;
+	return all.cls ? all : own;
 }
 
 /* Kind of the file: told for this wait, or the one a slow wait on the same descriptor had. */
@@ -343,14 +352,20 @@ static enum wait_class of_io(const struct classifier *c, enum sys_kind sys, cons
 }
 
 static enum wait_class of_syscall(const struct classifier *c, const struct task *t,
-				  const struct episode *ep, const struct side *side, bool *guessed)
+				  const struct episode *ep, const struct side *side,
+				  struct wait_kind *k)
 {
 	bool disk = ep_kind(ep) == EP_DISK;
 	enum sys_kind sys = sys_kind(c->machine, ep->syscall);
+	struct futex_kind futex;
 
 	switch (sys) {
 	case SYS_FUTEX:
-		return of_futex(c, t, ep, side, guessed);
+		futex = of_futex(c, t, ep, side);
+		k->site = (enum futex_site)futex.site;
+		k->shared = futex.shared;
+		k->guessed = futex.guessed;
+		return (enum wait_class)futex.cls;
 	case SYS_EPOLL:
 		return WAIT_EPOLL;
 	case SYS_POLL:
@@ -364,7 +379,7 @@ static enum wait_class of_syscall(const struct classifier *c, const struct task 
 	case SYS_READ:
 	case SYS_WRITE:
 	case SYS_COPY:
-		return of_io(c, sys, side, fd_kind(c, t, ep, side), disk, guessed);
+		return of_io(c, sys, side, fd_kind(c, t, ep, side), disk, &k->guessed);
 	case SYS_FSYNC:
 		return WAIT_FSYNC;
 	case SYS_SLEEP:
@@ -384,15 +399,15 @@ static enum wait_class of_syscall(const struct classifier *c, const struct task 
 	case SYS_RANDOM:
 		return WAIT_ENTROPY;
 	case SYS_MM:
-		*guessed = true;
+		k->guessed = true;
 		return WAIT_KLOCK;
 	case SYS_PATH:
-		*guessed = true;
+		k->guessed = true;
 		return disk ? WAIT_DISK : WAIT_BLOCKED;
 	case SYS_OTHER:
 		break;
 	}
-	*guessed = true;
+	k->guessed = true;
 	if (ep->syscall == -1)
 		return disk ? WAIT_PAGEFAULT : WAIT_BLOCKED;
 	return disk ? WAIT_DISK : WAIT_BLOCKED;
@@ -459,7 +474,7 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 		k.cls = WAIT_STOPPED;
 		return k;
 	}
-	k.cls = of_syscall(c, t, ep, side, &k.guessed);
+	k.cls = of_syscall(c, t, ep, side, &k);
 	if (side && side->uaddr && !side->futex && !classify_is_futex(c, ep)) {
 		k.cls = WAIT_KLOCK; /* the kernel read the rwsem it waits for */
 		k.guessed = false;
@@ -470,7 +485,6 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 			k.guessed = false;
 		}
 	}
-	k.shared = k.cls == WAIT_LOCK && side && is_bitset(side) && !has_owner(side);
 	k.is_lock = k.cls == WAIT_LOCK || k.cls == WAIT_KLOCK || k.cls == WAIT_FLOCK;
 	if (k.cls == WAIT_EPOLL || k.cls == WAIT_POLL || k.cls == WAIT_IO_URING ||
 	    k.cls == WAIT_IDLE || sys_kind(c->machine, ep->syscall) == SYS_ACCEPT)

@@ -15,6 +15,19 @@ enum idle_kind {
 	IDLE_LOOP,      /* event loop, accept */
 };
 
+/* Which of the C library's calls, or of the Go scheduler's, waits on a futex, by the functions on
+ * its stack. */
+enum futex_site {
+	FUTEX_SITE_NONE,
+	FUTEX_SITE_RWLOCK,
+	FUTEX_SITE_SEM,
+	FUTEX_SITE_COND,
+	FUTEX_SITE_BARRIER,
+	FUTEX_SITE_GO_IDLE,  /* a thread of Go's without work */
+	FUTEX_SITE_GO_WORLD, /* ... that waits until all others have stopped */
+	FUTEX_SITE_CNT
+};
+
 struct wait_kind {
 	enum wait_class cls;
 	enum idle_kind idle;
@@ -22,6 +35,7 @@ struct wait_kind {
 	bool guessed; /* from the syscall alone */
 	bool shared;  /* a lock that several may have at a time, or may be: who let go last had it
 		       * last, no more */
+	enum futex_site site; /* of a futex: its own stack's, or that of others on the same one */
 };
 
 struct classifier { /* borrowed */
@@ -37,18 +51,6 @@ struct wait_kind classify(const struct classifier *c, const struct task *t,
 /* The syscall of @ep is a futex wait: its key names a futex. */
 bool classify_is_futex(const struct classifier *c, const struct episode *ep);
 
-/* Which of the C library's calls, or of the Go scheduler's, waits on a futex, by the functions on
- * its stack. */
-enum futex_site {
-	FUTEX_SITE_NONE,
-	FUTEX_SITE_RWLOCK,
-	FUTEX_SITE_SEM,
-	FUTEX_SITE_COND,
-	FUTEX_SITE_BARRIER,
-	FUTEX_SITE_GO_IDLE,  /* a thread of Go's without work */
-	FUTEX_SITE_GO_WORLD, /* ... that waits until all others have stopped */
-};
-
 /* Of a wait that classify_futex() cannot tell without, once its stack has names. */
 enum futex_site classify_site(const struct names *n, const struct side *side);
 
@@ -57,5 +59,8 @@ bool classify_futex_is_across(const struct side *side);
 
 /* Class of a futex wait by the call's arguments, and side->site. */
 enum wait_class classify_futex(const struct side *side);
+
+/* All that they tell, also of the waits on the same futex of which nothing is told. */
+struct futex_kind classify_futex_kind(const struct side *side);
 
 #endif

@@ -34,15 +34,21 @@ struct sharer { /* a process that has what several have in common */
 	bool woke;   /* it ended a wait of another one */
 };
 
+struct futex_kind {           /* what waits on a futex are for */
+	uint8_t cls;          /* enum wait_class; 0: not known */
+	uint8_t site;         /* enum futex_site */
+	bool guessed, shared; /* see struct wait_kind */
+};
+
 struct resource {
 	uint64_t id, id2;
 	uint64_t uaddr; /* FUTEX: whole address; 0: not known */
 	uint32_t tgid;
 	uint8_t kind;    /* enum res_kind */
-	uint8_t learned; /* FUTEX: enum wait_class, FD: CC_FD_*, from the EXTRA of a slow wait on
-			  * it, for short ones that have none; 0: not known */
-	bool by_site;    /* FUTEX: ... and from its stack, which tells more than the call */
-	bool across;     /* FUTEX of a process: others have it too, its wakes are with shm_* */
+	uint8_t learned; /* FD: CC_FD_*, from the EXTRA of a slow wait on it, for short ones that
+			  * have none; 0: not known */
+	struct futex_kind futex; /* the same of a FUTEX; its stack tells more than the call */
+	bool across; /* FUTEX of a process: others have it too, its wakes are with shm_* */
 	uint32_t shm_dev;
 	uint64_t shm_id, shm_off; /* of its RES_SHARED; 0: FUTEX_OF_ALL, by address */
 	uint32_t sorted;          /* so many wakes are in order, those after are not yet */

@@ -160,9 +160,8 @@ static int learn(struct engine *e, const struct task *t, const struct episode *e
 		res = resources_get(&e->res, RES_FUTEX, ep->key, 0, t->tgid);
 		if (!res)
 			return -ENOMEM;
-		if (s->site || !e->res.v.p[res - 1].by_site)
-			e->res.v.p[res - 1].learned = (uint8_t)classify_futex(s);
-		e->res.v.p[res - 1].by_site |= s->site != FUTEX_SITE_NONE;
+		if (s->site || !e->res.v.p[res - 1].futex.site)
+			e->res.v.p[res - 1].futex = classify_futex_kind(s);
 		e->res.v.p[res - 1].uaddr = s->uaddr;
 		if (classify_futex_is_across(s) && learn_across(&e->res.v.p[res - 1], s))
 			return join_across(e, res);

@@ -331,12 +331,7 @@ static const struct episode *waited_too(const struct walk *w, const struct wait 
 }
 
 /* Several wait there for the last of them to come: nobody has it. */
-static bool is_barrier(const struct walk *w, const struct wait *x)
-{
-	const struct side *s = ep_is_go(x->tp->ep) ? NULL : ep_side(&w->e->tasks, x->tp->ep);
-
-	return s && s->site == FUTEX_SITE_BARRIER;
-}
+static bool is_barrier(const struct wait *x) { return x->kind.site == FUTEX_SITE_BARRIER; }
 
 /* A condition variable or a semaphore by which a thing goes from one to the next: who ended the
  * wait waited for it too. Who only gives work to others does not. */
@@ -345,7 +340,7 @@ static bool is_taken_in_turn(const struct walk *w, const struct wait *x, const s
 	const struct task *waker;
 
 	if ((x->kind.cls != WAIT_COND && x->kind.cls != WAIT_SEMA) || ep_is_go(x->tp->ep) ||
-	    !classify_is_futex(&w->e->cls, x->tp->ep) || !ep_task_wake(last) || is_barrier(w, x))
+	    !classify_is_futex(&w->e->cls, x->tp->ep) || !ep_task_wake(last) || is_barrier(x))
 		return false;
 	waker = tasks_find(&w->e->tasks, last->waker_tid, last->wake);
 	return is_traced(waker) && waited_too(w, x, waker, last->wake);
@@ -446,12 +441,9 @@ static enum nest_kind nest_kind_of(const struct walk *w, struct wait *x)
 
 /* Every wake on the lock is known: each ends one holder's part. Not of an rwlock, which several
  * have at a time. */
-static bool is_lock_cut(const struct walk *w, const struct wait *x)
+static bool is_lock_cut(const struct wait *x)
 {
-	const struct episode *ep = x->tp->ep;
-	const struct side *s = ep_is_go(ep) ? NULL : ep_side(&w->e->tasks, ep);
-
-	if (!ep->wake || (s && s->site == FUTEX_SITE_RWLOCK))
+	if (!x->tp->ep->wake || x->kind.site == FUTEX_SITE_RWLOCK)
 		return false;
 	return x->kind.cls == WAIT_LOCK || x->kind.cls == WAIT_KLOCK ||
 	       (x->kind.cls == WAIT_MUTEX && x->piece.resource);
@@ -463,7 +455,7 @@ static const struct episode *whole_wait(struct walk *w, struct wait *x)
 	const struct task *t = &w->e->tasks.v.p[x->ti];
 	const struct episode *ep = x->tp->ep, *slice, *last;
 
-	if (ep_is_go(ep) || (!x->kind.is_lock && x->kind.cls != WAIT_COND) || is_barrier(w, x))
+	if (ep_is_go(ep) || (!x->kind.is_lock && x->kind.cls != WAIT_COND) || is_barrier(x))
 		return ep; /* a wake at a barrier is for all that it wakes */
 	last = slice = wait_last_slice(w->e, t, ep);
 	if (x->kind.cls == WAIT_COND)
@@ -474,7 +466,7 @@ static const struct episode *whole_wait(struct walk *w, struct wait *x)
 		x->piece.evidence |= CC_EV_BIT(HERD);
 	else if (x->kind.cls == WAIT_COND && wait_is_tried_again(w->e, t, last))
 		x->piece.evidence |= CC_EV_BIT(AGAIN);
-	if (last == ep || !ep_task_wake(last) || is_lock_cut(w, x))
+	if (last == ep || !ep_task_wake(last) || is_lock_cut(x))
 		return last;
 	x->piece.ended = CC_ENDED_WAKE;
 	x->piece.waker_kind = CC_WAKER_TASK;
@@ -575,7 +567,7 @@ void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_pi
 		return;
 	}
 	last = whole_wait(w, &x);
-	if (is_lock_cut(w, &x) || is_taken_in_turn(w, &x, last))
+	if (is_lock_cut(&x) || is_taken_in_turn(w, &x, last))
 		walk_lock(w, &x, last);
 	else
 		walk_woken(w, &x, last);

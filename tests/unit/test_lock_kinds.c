@@ -12,10 +12,8 @@ enum { WAIT = 0, WAIT_PRIVATE = 128, BITSET_PRIVATE = 128 | 9 };
 #define STACK_KEY 0x5eull
 #define FRAME_IP 0x7000ull
 
-/* A wait for the word @key with expected value @val, until @wake, when @waker let go. @inode: of
- * the file that its memory is of; 0: not told. */
-static void futex_in(struct trace *t, int tid, uint64_t inode, uint32_t key, uint64_t op,
-		     uint64_t val, int out, int wake, int waker)
+/* A wait for the word @key until @wake, when @waker let go: so short that no more is told. */
+static void futex_shortly(struct trace *t, int tid, uint32_t key, int out, int wake, int waker)
 {
 	struct cc_rec_episode ep = {
 		.h = { .aux = NR_FUTEX, .ts = AT(wake) },
@@ -26,19 +24,38 @@ static void futex_in(struct trace *t, int tid, uint64_t inode, uint32_t key, uin
 		.waker_tgid = t->tgid[waker] ? t->tgid[waker] : TGID,
 		.key = key,
 	};
+
+	trace_episode(t, tid, ep);
+}
+
+struct of_wait {          /* what is told of one */
+	uint64_t inode;   /* of the file that its memory is of; 0: not told */
+	uint64_t op, val; /* of the call: operation, and the value it expects */
+	uint64_t stack;   /* 0: there was no room for it */
+};
+
+static void futex_told(struct trace *t, int tid, uint32_t key, struct of_wait of, int out, int wake,
+		       int waker)
+{
 	struct cc_rec_extra ex = {
 		.h = { .aux = NR_FUTEX, .ts = AT(wake) },
-		.ustack = STACK_KEY,
-		.args = { key, op, val },
+		.ustack = of.stack,
+		.args = { key, of.op, of.val },
 		.uaddr = key,
 		.fd = -1,
-		.fd_kind = inode ? CC_FD_SHM : CC_FD_NONE,
-		.fd_id = inode,
+		.fd_kind = of.inode ? CC_FD_SHM : CC_FD_NONE,
+		.fd_id = of.inode,
 		.sock_ports = 3,
 	};
 
-	trace_episode(t, tid, ep);
+	futex_shortly(t, tid, key, out, wake, waker);
 	trace_extra(t, tid, ex);
+}
+
+static void futex_in(struct trace *t, int tid, uint64_t inode, uint32_t key, uint64_t op,
+		     uint64_t val, int out, int wake, int waker)
+{
+	futex_told(t, tid, key, (struct of_wait){ inode, op, val, STACK_KEY }, out, wake, waker);
 }
 
 static void futex(struct trace *t, int tid, uint32_t key, uint64_t op, uint64_t val, int out,
@@ -157,18 +174,9 @@ Test(lock_kinds, another_place_or_another_file_is_another_lock)
 Test(lock_kinds, what_a_slow_wait_tells_of_a_place_holds_for_short_ones)
 {
 	struct trace t = two_processes();
-	struct cc_rec_episode shortly = {
-		.h = { .aux = NR_FUTEX, .ts = AT(6) },
-		.out = AT(5),
-		.wake = AT(6),
-		.state = 1,
-		.waker_tid = TID(T2),
-		.waker_tgid = t.tgid[T2],
-		.key = WORD + ELSEWHERE,
-	};
 
 	futex_in(&t, T2, OF_FILE, WORD + ELSEWHERE, WAIT, 2, 1, 5, T1);
-	trace_episode(&t, T3, shortly);
+	futex_shortly(&t, T3, WORD + ELSEWHERE, 5, 6, T2);
 	futex_in(&t, T0, OF_FILE, WORD, WAIT, 2, 2, 9, T3);
 	stop(&t);
 	assert_walk(&t, T0, 0, 12, "0:cpu[0,2) 1:cpu[2,5) 2:cpu[5,6) 3:cpu[6,9) 0:cpu[9,12)");
@@ -225,6 +233,68 @@ Test(lock_kinds, what_may_be_an_rwlock_s_writer_is_not_sure)
 	cr_assert_eq(p.holder_tid, TID(T1));
 	cr_assert_lt(p.confidence, 90);
 	trace_done(&t);
+}
+
+/* A wait of which less is told than of another one on the same futex is for the same thing: one
+ * that was short, one whose stack there was no room for. */
+Test(lock_kinds, what_a_stack_tells_of_a_futex_holds_for_waits_without_one)
+{
+	static const struct {
+		const char *call;
+		uint64_t op, val;
+		enum wait_class cls;
+	} known[] = {
+		{ "pthread_rwlock_wrlock", BITSET_PRIVATE, 2, WAIT_LOCK },
+		{ "pthread_rwlock_rdlock", BITSET_PRIVATE, 3, WAIT_LOCK },
+		{ "__new_sem_wait_slow64", BITSET_PRIVATE, 0, WAIT_SEMA },
+		{ "pthread_cond_wait", BITSET_PRIVATE, 2, WAIT_COND },
+		{ "pthread_barrier_wait", WAIT_PRIVATE, 1, WAIT_COND },
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(known); i++) {
+		struct trace t = two_processes();
+		struct of_wait of = { 0, known[i / 2].op, known[i / 2].val, STACK_KEY };
+		struct cc_piece p;
+
+		named(&t, known[i / 2].call);
+		futex_told(&t, T1, WORD, of, 0, 1, T0);
+		of.stack = 0;
+		if (i % 2)
+			futex_told(&t, T0, WORD, of, 2, 9, T1);
+		else
+			futex_shortly(&t, T0, WORD, 2, 9, T1);
+		stop(&t);
+		p = trace_walk_piece(&t, T0, 0, 12, known[i / 2].cls);
+		cr_assert(!p.holder_tid || p.confidence < 90, "%s", known[i / 2].call);
+		cr_assert_eq(p.waker_tid, TID(T1));
+		trace_done(&t);
+	}
+}
+
+/* Nobody is surer of a wait of which nothing is told than of the one that told what it is for. */
+Test(lock_kinds, a_doubt_about_a_futex_holds_for_waits_of_which_nothing_is_told)
+{
+	static const struct {
+		uint64_t op, val;
+		bool sure;
+	} of[] = {
+		{ WAIT_PRIVATE, 2, true },
+		{ WAIT_PRIVATE, 7, false },   /* a count, maybe */
+		{ BITSET_PRIVATE, 2, false }, /* a writer's, maybe */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		struct trace t = two_processes();
+		struct cc_piece p;
+
+		futex(&t, T1, WORD, of[i].op, of[i].val, 0, 1, T0);
+		futex_shortly(&t, T0, WORD, 2, 9, T1);
+		stop(&t);
+		p = trace_walk_piece(&t, T0, 0, 12, WAIT_LOCK);
+		cr_assert_eq(p.holder_tid, TID(T1));
+		cr_assert_eq(p.confidence >= 90, of[i].sure, "%zu", i);
+		trace_done(&t);
+	}
 }
 
 Test(lock_kinds, the_call_tells_a_semaphore_from_a_condition_variable)
