@@ -48,7 +48,7 @@ class Tracer:
         d = q.tmpdir()
         self.out, self.err = (open(os.path.join(d, n), "w+b") for n in ("out", "err"))
         self.p = q.start(self.argv, stdout=self.out, stderr=self.err)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90  # a busy machine takes its time
         while not os.path.exists(self.file):
             if self.p.poll() is not None or time.monotonic() > end:
                 self.err.seek(0)

@@ -29,11 +29,11 @@ need_tracing() {
 # attached FILE: waits until the recorder that writes FILE traces; it makes the file when it does.
 attached() {
 	local i
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < 900; i++)); do
 		[ -e "$1" ] && return
 		sleep 0.1
 	done
-	echo "the recorder has not attached within 20 s"
+	echo "the recorder has not attached within 90 s"
 	return 1
 }
 

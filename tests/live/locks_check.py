@@ -58,6 +58,13 @@ class Truth:
         return out
 
 
+def looked_in_vain(truth, n, waits):
+    """Who is woken for a file's lock and does not get it waits on, and may wake those behind it: that it ran
+    meanwhile is what it did until it woke them, and no claim that it had the lock."""
+    return (waits["class"] == "flock" and waits["waker"] and waits["waker"].get("tid") == n["task"]["tid"] and
+            truth.wait_of(n["task"]["tid"], n["start_ns"]) is not None)
+
+
 def judged(analysis, takes):
     """(piece, what is judged, its ns by verdict) of each own wait for the lock."""
     truth = Truth(takes)
@@ -96,6 +103,8 @@ def judged(analysis, takes):
             for k, n in enumerate(nested):
                 deeper = k + 1 < len(nested) and nested[k + 1]["depth"] > n["depth"]
                 if deeper or n["class"] not in ("cpu", "sleep"):
+                    continue
+                if looked_in_vain(truth, n, next(x for x in reversed([p] + nested[:k]) if x["depth"] < n["depth"])):
                     continue
                 v = truth.judge(n["task"]["tid"], n["start_ns"], n["end_ns"])
                 yield n, "beneath", v
