@@ -33,9 +33,21 @@ static void go_mix(const struct engine *e, const struct task *t, cc_ns a, cc_ns 
 	}
 }
 
-/* An event loop that waits for any event has nothing to do: to a request that is no reason, to the
- * thread it is sleep. */
-static char letter_of(unsigned int cls) { return cls == WAIT_EPOLL ? 'S' : wait_class_letter(cls); }
+/* To a request it is no reason that a thread had nothing to do, to the thread it is sleep: in an
+ * event loop, or at a condition variable when it works for no request. A goroutine's say which. */
+static char letter_of(const struct engine *e, const struct task *t, const struct episode *ep,
+		      enum wait_class cls)
+{
+	if (cls == WAIT_EPOLL ||
+	    (cls == WAIT_COND && !ep_is_go(ep) && owner_is_free(e, t, ep->out)))
+		return 'S';
+	return wait_class_letter(cls);
+}
+
+static unsigned int number_of(char letter)
+{
+	return (unsigned int)(strchr(WAIT_GROUPS, letter) - WAIT_GROUPS);
+}
 
 static unsigned int group_of(const struct engine *e, const struct task *t,
 			     const struct tl_piece *tp)
@@ -47,8 +59,8 @@ static unsigned int group_of(const struct engine *e, const struct task *t,
 	else if (tp->kind == TL_RUNQ)
 		letter = 'R';
 	else if (tp->kind == TL_BLOCKED)
-		letter = letter_of(engine_classify(e, t, tp->ep).cls);
-	return (unsigned int)(strchr(WAIT_GROUPS, letter) - WAIT_GROUPS);
+		letter = letter_of(e, t, tp->ep, engine_classify(e, t, tp->ep).cls);
+	return number_of(letter);
 }
 
 #define WAITS_KNOWN 8u
@@ -57,25 +69,24 @@ struct known_wait { /* of a task's waits that nothing is told beside: alike, the
 	uint32_t key;
 	int16_t syscall;
 	uint8_t kind;
-	uint8_t group; /* 1 + its number; 0: free */
+	uint8_t cls; /* 1 + its number; 0: free */
 };
 
 /* group_of() the wait @ep of thread @t, for waits that are met one after the other. */
 static unsigned int group_again(const struct engine *e, const struct task *t,
 				const struct episode *ep, struct known_wait known[WAITS_KNOWN])
 {
-	struct tl_piece blocked = { .kind = TL_BLOCKED, .ep = ep };
 	struct known_wait *k = &known[(ep->key ^ (uint16_t)ep->syscall) % WAITS_KNOWN];
-	unsigned int group;
+	enum wait_class cls;
 
-	if (ep->side)
-		return group_of(e, t, &blocked);
-	if (k->group && k->key == ep->key && k->syscall == ep->syscall && k->kind == ep_kind(ep))
-		return k->group - 1u;
-	group = group_of(e, t, &blocked);
-	*k = (struct known_wait){ ep->key, ep->syscall, (uint8_t)ep_kind(ep),
-				  (uint8_t)(group + 1) };
-	return group;
+	if (!ep->side && k->cls && k->key == ep->key && k->syscall == ep->syscall &&
+	    k->kind == ep_kind(ep))
+		return number_of(letter_of(e, t, ep, k->cls - 1u));
+	cls = engine_classify(e, t, ep).cls;
+	if (!ep->side)
+		*k = (struct known_wait){ ep->key, ep->syscall, (uint8_t)ep_kind(ep),
+					  (uint8_t)(cls + 1) };
+	return number_of(letter_of(e, t, ep, cls));
 }
 
 static void mix_directly(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
