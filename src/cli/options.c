@@ -79,8 +79,8 @@
 	X(str, go_version, NULL, 0, "V", C(GO_SMOKE), "the program was built by this version")     \
 	X(flag, force, false, 0, NULL, TRACING | C(GO_SMOKE),                                      \
 	  "probe Go functions also where a hit costs 10 us")                                       \
-	X(size, memory, 256ull << 20, 0, "BYTES", TRACING | C(ANALYZE) | C(EXPORT),                \
-	  "budget for history and analysis")                                                       \
+	X(budget, memory, 256ull << 20, 0, "BYTES", TRACING | C(ANALYZE) | C(EXPORT),              \
+	  "budget for history and analysis, at least 1M")                                          \
 	X(size, ring_bytes, 0, 0, "BYTES", TRACING,                                                \
 	  "kernel ring buffer (4M; 16M for Go programs)")                                          \
 	X(size, snap_bytes, 8192, 0, "BYTES", TRACING, "user stack copied per slow wait")          \
@@ -185,6 +185,20 @@ static int size_parse(const char *s, void *dst)
 	return 0;
 }
 
+/* With less even a quiet server's requests are forgotten before they are told. */
+#define BUDGET_LEAST (1ull << 20)
+
+static int budget_parse(const char *s, void *dst)
+{
+	uint64_t bytes;
+	int err = size_parse(s, &bytes);
+	if (!err && bytes < BUDGET_LEAST)
+		err = -ERANGE;
+	if (!err)
+		*(uint64_t *)dst = bytes;
+	return err;
+}
+
 /* Each sample is an interrupt of the CPU, of everybody on it. */
 #define HZ_MAX 10000
 
@@ -278,6 +292,7 @@ static const struct opt table[] = { CLI_OPTIONS(X) };
 #define DEFAULT_u32(field, def) .field = (def),
 #define DEFAULT_hz(field, def) .field = (def),
 #define DEFAULT_size(field, def) .field = (def),
+#define DEFAULT_budget(field, def) .field = (def),
 #define DEFAULT_share(field, def) .field = (def),
 #define DEFAULT_flag(field, def) .field = (def),
 #define X(kind, field, def, key, arg, cmds, help) DEFAULT_##kind(field, def)
