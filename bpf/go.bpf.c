@@ -44,7 +44,7 @@ int go_runnable(struct pt_regs *ctx)
 	else if (!s || s->goid != go_word(&g, gp, h.go->at.g_goid, GO_G_BYTES))
 		return 0;
 	else if (s->state == CC_BPF_GO_PARKED)
-		go_wake(&h, s, goid, gp, &g);
+		go_wake(&h, s, goid, gp, NULL, &g);
 	else if (s->state == CC_BPF_GO_RUNS)
 		go_yield(&h, gp);
 	return 0;
@@ -63,23 +63,33 @@ int go_made(struct pt_regs *ctx)
 	return 0;
 }
 
-/* ready(gp, ...): by the running goroutine, or by the scheduler when a timer fired */
+/* ready(gp, ...), or what ends in it: by the running goroutine, or by the scheduler when a timer
+ * fired */
 SEC("uprobe")
 int go_ready(struct pt_regs *ctx)
 {
-	__u64 gp = GO_ARG0(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx), gp = GO_ARG0(ctx), goid;
+	struct go_given x = {};
 	struct cc_bpf_go_state *s;
 	struct go_words g;
 	struct go_here h;
-	__u64 goid;
 
 	if (!go_here(&h, ctx, CC_BPF_GO_AT_READY))
 		return 0;
+	if (CC_BPF_GO_COOKIE_NOP(cookie))
+		cnt_add(CC_BPF_CNT_GO_NOPS, 1);
+	if (CC_BPF_GO_COOKIE_BY(cookie) == CC_BPF_GO_BY_SEND) {
+		x.chan = gp;
+		x.sg = GO_ARG1(ctx);
+		gp = go_read(x.sg, h.go->at.sudog_g);
+	} else if (CC_BPF_GO_COOKIE_BY(cookie) == CC_BPF_GO_BY_SUDOG) {
+		gp = go_read(gp, h.go->at.sudog_g);
+	}
 	goid = go_current(&h, &g);
 	s = go_state(h.cur->tgid, gp);
 	if (s && go_read_words(&g, gp, GO_G_BYTES) &&
 	    s->goid == go_word(&g, gp, h.go->at.g_goid, GO_G_BYTES))
-		go_wake(&h, s, goid, gp, &g);
+		go_wake(&h, s, goid, gp, x.chan ? &x : NULL, &g);
 	return 0;
 }
 
@@ -155,7 +165,7 @@ int go_casgstatus(struct pt_regs *ctx)
 	case CHANGE(G_WAITING, G_RUNNABLE):
 		goid = go_current(&h, &g);
 		if (s && go_read_words(&g, gp, GO_G_BYTES))
-			go_wake(&h, s, goid, gp, &g);
+			go_wake(&h, s, goid, gp, NULL, &g);
 		break;
 	case CHANGE(G_RUNNABLE, G_RUNNING):
 		go_ends(h.st, h.now);

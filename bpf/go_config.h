@@ -51,6 +51,13 @@ enum {
 	CC_BPF_GO_AT_CNT
 };
 
+/* Cookies of the places where goroutines are made ready: what the registers tell there, and whether
+ * it is on a nop, as on_nop says of the other sites. */
+enum { CC_BPF_GO_BY_G, CC_BPF_GO_BY_SUDOG, CC_BPF_GO_BY_SEND };
+#define CC_BPF_GO_COOKIE(by, nop) ((__u64)(by) << 1 | (nop))
+#define CC_BPF_GO_COOKIE_BY(c) ((c) >> 1)
+#define CC_BPF_GO_COOKIE_NOP(c) ((c)&1)
+
 struct cc_bpf_go { /* of one process */
 	struct go_layout at;
 	__s64 tls_off; /* of g from the thread pointer */

@@ -11,6 +11,7 @@ struct go_here { /* where a probe hit */
 	struct task_state *st;
 	__u64 g; /* the running g: a goroutine's or a scheduler's */
 	__u64 now;
+	__u64 ip;
 };
 
 /* Is this a hit of @site that counts, in a process that is traced and understood? */
@@ -29,6 +30,7 @@ static __always_inline bool go_here(struct go_here *h, struct pt_regs *ctx, __u3
 	if (h->go->repeats >> site & 1 && GO_BRANCH(ctx))
 		return false;
 	h->g = GO_G(ctx);
+	h->ip = REGS_IP(ctx);
 	h->now = bpf_ktime_get_ns();
 	return true;
 }

@@ -73,17 +73,41 @@ static __always_inline bool go_in_recv(const struct cc_bpf_go *go, __u64 pc)
 	return go->park_ip && pc - (go->park_ip + (__u64)go->recv_at) < go->recv_size;
 }
 
-/* Does the running goroutine, which makes another one ready, take from it? It called recv() then,
- * which called goready(), unless the compiler put that into it, which called systemstack(), which
+/* Does the running goroutine, which makes another one ready, take from it? It is in recv() then, or
+ * that called goready(), unless the compiler put that into it, which called systemstack(), which
  * noted where its caller goes on. */
 static __always_inline bool go_takes(const struct go_here *h)
 {
 	const struct cc_bpf_go *go = h->go;
-	__u64 g = h->st->go_g, sp = go_read(g, go->at.g_sched_sp);
+	__u64 g = h->st->go_g, sp;
 
+	if (h->g == g)
+		return go_in_recv(go, h->ip);
+	sp = go_read(g, go->at.g_sched_sp);
 	return go_in_recv(go, go_read(sp, 0)) ||
 	       (go->at.g_sched_bp != GO_NO_FIELD &&
 		go_in_recv(go, go_read(go_read(g, go->at.g_sched_bp), 8)));
+}
+
+struct go_given { /* for sure: runtime.send() is called */
+	__u64 chan, sg;
+};
+
+/* The running goroutine gives @x to the one of @s, which waits for that; @w is room. */
+static __always_inline void go_gives(const struct go_here *h, struct cc_bpf_go_state *s,
+				     const struct go_given *x, struct go_words *w)
+{
+	struct go_item i = { .what = ITEM_SENT,
+			     .how = ITEM_EXACT,
+			     .goid = s->waker_goid,
+			     .peer = s->goid,
+			     .chan = x->chan,
+			     .at = x->sg };
+
+	s->object = x->chan;
+	if (go_read_words(w, x->chan, GO_HCHAN_BYTES) &&
+	    (__u16)go_word(w, x->chan, h->go->at.hchan_elemsize, GO_HCHAN_BYTES))
+		go_item_send(h, &i);
 }
 
 /* @gp, which waited for channel s->object, 0: for several, was woken by the running goroutine, with

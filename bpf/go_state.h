@@ -104,10 +104,10 @@ static __always_inline void go_park(const struct go_here *h, struct pt_regs *ctx
 	go_ends(h->st, h->now);
 }
 
-/* @gp, which waits, may run again, by goroutine @goid, 0: by none; @g: its first words, room
- * afterwards. */
+/* @gp, which waits, may run again, by goroutine @goid, 0: by none; @x: what that gives it, NULL:
+ * that is to be found out; @g: its first words, room afterwards. */
 static __always_inline void go_wake(const struct go_here *h, struct cc_bpf_go_state *s, __u64 goid,
-				    __u64 gp, struct go_words *g)
+				    __u64 gp, const struct go_given *x, struct go_words *g)
 {
 	__u32 obj;
 
@@ -119,8 +119,10 @@ static __always_inline void go_wake(const struct go_here *h, struct cc_bpf_go_st
 	if (!s->ustack && go_stack_allowed(h->now - s->out, h->now))
 		s->ustack = go_stack_parked(h->go, gp, g, h->now);
 	obj = h->go->obj[s->reason & (CC_BPF_GO_REASONS - 1)];
-	if (goid &&
-	    (obj == CC_BPF_GO_OBJ_CHAN || obj == CC_BPF_GO_OBJ_SEND || obj == CC_BPF_GO_OBJ_SELECT))
+	if (goid && x)
+		go_gives(h, s, x, g);
+	else if (goid && (obj == CC_BPF_GO_OBJ_CHAN || obj == CC_BPF_GO_OBJ_SEND ||
+			  obj == CC_BPF_GO_OBJ_SELECT))
 		go_gave(h, s, gp, go_word(g, gp, h->go->at.g_param, GO_G_BYTES),
 			obj == CC_BPF_GO_OBJ_SEND || (obj == CC_BPF_GO_OBJ_SELECT && go_takes(h)),
 			g);

@@ -110,13 +110,6 @@ size_t go_programs(struct loader *l, struct bpf_program *ret[CC_BPF_GO_AT_CNT])
 	return ARRAY_SIZE(progs);
 }
 
-/* Are the channels' fields known, and not only guessed to be as in an older version? */
-static bool knows_channels(const struct go_target *t)
-{
-	return t->layout_by != GO_FOUND_NEWEST && t->layout_by != GO_FOUND_LIVE &&
-	       t->layout.hchan_lock != GO_NO_FIELD;
-}
-
 /* ---- the tier ------------------------------------------------------------------------------- */
 
 static bool tier_possible(const struct go_target *t, enum loader_go_tier tier, bool force,
@@ -151,11 +144,24 @@ enum loader_go_tier go_tier_choose(const struct go_target *t, enum loader_go_tie
 
 static bool is_set(const struct go_probe *p) { return p->fd >= 0 || p->link; }
 
+/* Are the fields of channels known, and not only guessed to be as in an older version? */
+static bool knows_channels(const struct go_target *t)
+{
+	return t->layout_by != GO_FOUND_NEWEST && t->layout_by != GO_FOUND_LIVE &&
+	       t->layout.hchan_lock != GO_NO_FIELD;
+}
+
 /* Is that function probed at its calls, rather than at its begin? A single probe for all needs
  * uprobe_multi; kernels without make no calls of nops either. */
 static bool is_at_calls(const struct go_proc *p, const struct row *r)
 {
-	return r->fn == GO_FN_READY && p->multi && p->target.ready.cnt;
+	const struct go_ready *y = &p->target.ready;
+	if (r->fn != GO_FN_READY || !p->multi || !y->cnt)
+		return false;
+	for (uint32_t i = 0; i < y->cnt; i++)
+		if (y->at[i].arg != GO_READY_G && !knows_channels(&p->target))
+			return false; /* nor sudogs */
+	return true;
 }
 
 /* ---- what the programs know ----------------------------------------------------------------- */
@@ -213,7 +219,7 @@ void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret)
 		ret->handlers[i] = (int64_t)(t->handlers[i] - park_at);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		bool calls = is_at_calls(p, &rows[i]);
-		if (calls || t->sites[rows[i].fn].insn == GO_INSN_NOP5)
+		if (!calls && t->sites[rows[i].fn].insn == GO_INSN_NOP5)
 			ret->on_nop |= 1u << rows[i].at;
 		if (!calls && t->sites[rows[i].fn].repeats)
 			ret->repeats |= 1u << rows[i].at;
@@ -226,20 +232,43 @@ void go_config(const struct go_proc *p, uint32_t tgid, struct cc_bpf_go *ret)
 
 /* ---- probes --------------------------------------------------------------------------------- */
 
-static int probe_set(const struct go_proc *p, struct bpf_program *prog, const uint64_t *off,
-		     uint32_t cnt, struct go_probe *ret)
+/* Where the probes of a row are. */
+struct places {
+	uint32_t cnt;
+	uint64_t off[GO_READY_MAX], cookies[GO_READY_MAX];
+};
+
+static void places_of(const struct go_proc *p, const struct row *r, struct places *ret)
+{
+	static const uint8_t by[] = { [GO_READY_G] = CC_BPF_GO_BY_G,
+				      [GO_READY_SUDOG] = CC_BPF_GO_BY_SUDOG,
+				      [GO_READY_SEND] = CC_BPF_GO_BY_SEND };
+	const struct go_ready *y = &p->target.ready;
+	*ret = (struct places){ .cnt = 1, .off = { p->target.sites[r->fn].off } };
+	if (!is_at_calls(p, r))
+		return;
+	ret->cnt = y->cnt;
+	for (uint32_t i = 0; i < y->cnt; i++) {
+		ret->off[i] = y->at[i].off;
+		ret->cookies[i] = CC_BPF_GO_COOKIE(by[y->at[i].arg], y->at[i].nop);
+	}
+}
+
+static int probe_set(const struct go_proc *p, struct bpf_program *prog, const struct places *at,
+		     struct go_probe *ret)
 {
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/%u/exe", p->tgid);
 	if (p->multi) {
-		int fd = uprobe_multi_set(bpf_program__fd(prog), path, off, cnt, p->tgid);
+		int fd = uprobe_multi_set(bpf_program__fd(prog), path, at->off, at->cookies,
+					  at->cnt, p->tgid);
 		if (fd < 0)
 			return fd;
 		ret->fd = fd;
 		return 0;
 	}
 	LIBBPF_OPTS(bpf_uprobe_opts, opts);
-	ret->link = bpf_program__attach_uprobe_opts(prog, (pid_t)p->tgid, path, *off, &opts);
+	ret->link = bpf_program__attach_uprobe_opts(prog, (pid_t)p->tgid, path, at->off[0], &opts);
 	return ret->link ? 0 : -errno;
 }
 
@@ -261,9 +290,9 @@ static int row_set(struct loader *l, struct go_proc *p, size_t i, struct bpf_pro
 	if (!is_wanted(&rows[i], &p->target, p->tier, l->o.go.force) ||
 	    unusable(s, l->o.go.force) || (rows[i].of_chan && !knows_channels(&p->target)))
 		return 0;
-	bool calls = is_at_calls(p, &rows[i]);
-	int err = probe_set(p, prog, calls ? p->target.ready.off : &s->off,
-			    calls ? p->target.ready.cnt : 1, &p->probes[i]);
+	struct places at;
+	places_of(p, &rows[i], &at);
+	int err = probe_set(p, prog, &at, &p->probes[i]);
 	p->probe_cnt += !err;
 	return err;
 }

@@ -21,13 +21,15 @@ struct link_create_multi {
 	uint32_t cnt, multi_flags, pid, pad;
 };
 
-int uprobe_multi_set(int prog_fd, const char *path, const uint64_t *off, uint32_t cnt, uint32_t pid)
+int uprobe_multi_set(int prog_fd, const char *path, const uint64_t *off, const uint64_t *cookies,
+		     uint32_t cnt, uint32_t pid)
 {
 	struct link_create_multi a = {
 		.prog_fd = (uint32_t)prog_fd,
 		.attach_type = UPROBE_MULTI,
 		.path = (uint64_t)(uintptr_t)path,
 		.offsets = (uint64_t)(uintptr_t)off,
+		.cookies = (uint64_t)(uintptr_t)cookies,
 		.cnt = cnt,
 		.pid = pid,
 	};
@@ -54,7 +56,7 @@ bool uprobe_has_multi(void)
 	int prog = empty_prog(true);
 	if (prog < 0)
 		return false;
-	int err = uprobe_multi_set(prog, "/", &off, 1, 0); /* only the file may be wrong */
+	int err = uprobe_multi_set(prog, "/", &off, NULL, 1, 0); /* only the file may be wrong */
 	close(prog);
 	if (err >= 0)
 		close(err);
@@ -147,7 +149,7 @@ static int measure(int prog_fd, bool multi, void (*fn)(void), cc_ns *ret)
 	dl_iterate_phdr(find_place, &p);
 	if (!p.off)
 		return -ENOENT;
-	int fd = multi ? uprobe_multi_set(prog_fd, path, &p.off, 1, (uint32_t)getpid())
+	int fd = multi ? uprobe_multi_set(prog_fd, path, &p.off, NULL, 1, (uint32_t)getpid())
 		       : perf_set(prog_fd, path, p.off);
 	if (fd < 0)
 		return fd;

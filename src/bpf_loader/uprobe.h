@@ -12,10 +12,11 @@
 /* Does this kernel have uprobe_multi (6.6)? */
 bool uprobe_has_multi(void);
 
-/* Sets a probe that runs @prog_fd at each of @cnt offsets @off in the file @path, for process @pid.
- * Returns what holds them until it is closed; or -errno. */
-int uprobe_multi_set(int prog_fd, const char *path, const uint64_t *off, uint32_t cnt,
-		     uint32_t pid);
+/* Sets a probe that runs @prog_fd at each of @cnt offsets @off in the file @path, for process @pid;
+ * there it gets the cookie of that place (@cookies NULL: 0). Returns what holds them until it is
+ * closed; or -errno. */
+int uprobe_multi_set(int prog_fd, const char *path, const uint64_t *off, const uint64_t *cookies,
+		     uint32_t cnt, uint32_t pid);
 
 /* What a hit costs beside its program, in ns of CPU; 0: not known. */
 struct uprobe_price {

@@ -221,8 +221,9 @@ static void print_program(const struct loader_go_proc *p)
 			       s->insn == GO_INSN_STEP ? ", dear: only with --force" : "");
 	}
 	if (t->ready.cnt && p->multi)
-		printf("%-28s %-14s at %u places, in place of runtime.ready\n", "calls of it",
-		       go_insn_name(GO_INSN_NOP5), t->ready.cnt);
+		printf("%-28s %-14s at %u of %u places, in place of runtime.ready\n",
+		       "who makes them ready", go_insn_name(GO_INSN_NOP5), t->ready.nops,
+		       t->ready.cnt);
 }
 
 static void print_waits(const struct smoke *s, cc_ns dur)

@@ -88,11 +88,23 @@ struct go_site {
 	bool framed; /* the frame is made already; else the return address is at *sp */
 };
 
-/* Where the runtime calls ready(gp, ...), if most of that is where it costs little; else none. */
+/* Where the runtime calls ready(gp, ...), or what does nothing but that in the end, if some of that
+ * is where it costs little; else none. No two of them are passed for the same. */
 #define GO_READY_MAX 32
+enum go_ready_arg {                 /* what tells there which goroutine it is */
+		    GO_READY_G,     /* (gp, ...) */
+		    GO_READY_SUDOG, /* (sudog, ...) */
+		    GO_READY_SEND,  /* (channel, sudog, ...), and it is given an item */
+};
+
 struct go_ready {
 	uint32_t cnt;
-	uint64_t off[GO_READY_MAX]; /* in the file */
+	uint32_t nops; /* of these, on nops of 5 bytes */
+	struct go_ready_at {
+		uint64_t off; /* in the file */
+		uint8_t arg;  /* enum go_ready_arg */
+		bool nop;
+	} at[GO_READY_MAX];
 };
 
 #define GO_HANDLERS_MAX 32

@@ -8,6 +8,7 @@ enum form {
 	FORM_STORE, /* ModRM; writes r/m */
 	FORM_LOAD,  /* ModRM; writes reg */
 	FORM_TEST,  /* ModRM; writes flags alone */
+	FORM_SWAP,  /* ModRM; writes r/m and a register */
 	FORM_XMM    /* ModRM; writes a vector register or memory */
 };
 
@@ -26,11 +27,13 @@ static const struct opcode one_byte[256] = {
 	[0x3d] = { FORM_PLAIN, 4 },       [0x80] = { FORM_STORE, 1, true }, /* add, and, cmp ... */
 	[0x81] = { FORM_STORE, 4, true }, [0x83] = { FORM_STORE, 1, true },
 	[0x84] = { FORM_TEST, 0 },                                    /* test */
-	[0x85] = { FORM_TEST, 0 },        [0x88] = { FORM_STORE, 0 }, /* mov */
+	[0x85] = { FORM_TEST, 0 },        [0x86] = { FORM_SWAP, 0 },  /* xchg */
+	[0x87] = { FORM_SWAP, 0 },        [0x88] = { FORM_STORE, 0 }, /* mov */
 	[0x89] = { FORM_STORE, 0 },       [0x8a] = { FORM_LOAD, 0 },
 	[0x8b] = { FORM_LOAD, 0 },        [0x8d] = { FORM_LOAD, 0 }, /* lea */
 	[0x90] = { FORM_PLAIN, 0 },                                  /* nop */
 	[0xc6] = { FORM_STORE, 1 },       [0xc7] = { FORM_STORE, 4 },
+	[0xff] = { FORM_STORE, 0 }, /* inc, dec; call, jmp */
 };
 
 static const struct opcode two_bytes[256] = {
@@ -39,9 +42,14 @@ static const struct opcode two_bytes[256] = {
 	[0x28] = { FORM_XMM, 0 },   [0x29] = { FORM_XMM, 0 },
 	[0x57] = { FORM_XMM, 0 }, /* xorps */
 	[0x6f] = { FORM_XMM, 0 },   [0x7f] = { FORM_XMM, 0 },
-	[0xb6] = { FORM_LOAD, 0 },                            /* movzx */
-	[0xba] = { FORM_STORE, 1 },                           /* bt, and such as write */
-	[0xb7] = { FORM_LOAD, 0 },  [0xef] = { FORM_XMM, 0 }, /* pxor */
+	[0x92] = { FORM_STORE, 0 }, [0x93] = { FORM_STORE, 0 }, /* setb, setae, sete ... */
+	[0x94] = { FORM_STORE, 0 }, [0x95] = { FORM_STORE, 0 },
+	[0x96] = { FORM_STORE, 0 }, [0x97] = { FORM_STORE, 0 },
+	[0xaf] = { FORM_LOAD, 0 },                             /* imul */
+	[0xb0] = { FORM_SWAP, 0 },  [0xb1] = { FORM_SWAP, 0 }, /* cmpxchg */
+	[0xb6] = { FORM_LOAD, 0 },                             /* movzx */
+	[0xba] = { FORM_STORE, 1 },                            /* bt, and such as write */
+	[0xb7] = { FORM_LOAD, 0 },  [0xef] = { FORM_XMM, 0 },  /* pxor */
 };
 
 enum { REG_SP = 4, REG_BP = 5, REG_G = 14 };
@@ -85,6 +93,15 @@ static struct go_op branch_op(size_t len, size_t have, enum go_insn probe)
 	return len <= have ? op : (struct go_op){ 0 };
 }
 
+/* jmp, ret */
+static struct go_op leave_op(size_t len, size_t have)
+{
+	struct go_op op = branch_op(len, have, GO_INSN_STEP);
+
+	op.leaves = true;
+	return op;
+}
+
 /* Prefixes, REX and opcode of one instruction. */
 struct head {
 	uint8_t prefix, rex, opcode;
@@ -98,7 +115,8 @@ static bool take_head(const uint8_t *code, size_t len, struct head *ret)
 
 	*ret = (struct head){ 0 };
 	while (at < len && at < 4 &&
-	       (code[at] == 0x66 || code[at] == 0x64 || code[at] == 0xf2 || code[at] == 0xf3))
+	       (code[at] == 0x66 || code[at] == 0x64 || code[at] == 0xf0 || code[at] == 0xf2 ||
+		code[at] == 0xf3))
 		ret->prefix = code[at++];
 	if (at < len && (code[at] & 0xf0) == 0x40)
 		ret->rex = code[at++];
@@ -127,7 +145,9 @@ static size_t take_operands(const struct head *h, const struct opcode *row, cons
 	bool writes_rm = row->form == FORM_STORE && !compares && p[0] >> 6 == 3;
 	bool writes_reg = row->form == FORM_LOAD;
 
-	op->keeps_args = !(writes_rm && holds_argument(rm)) && !(writes_reg && holds_argument(reg));
+	op->keeps_args = row->form != FORM_SWAP && !(writes_rm && holds_argument(rm)) &&
+			 !(writes_reg && holds_argument(reg));
+	op->leaves = row == &one_byte[0xff] && (reg & 7) >= 2;
 	op->stack_moves = (writes_rm && rm == REG_SP) || (writes_reg && reg == REG_SP);
 	op->checks_stack = row == &one_byte[0x3b] && rm == REG_G && p[n - 1] == STACK_LIMIT;
 	return n;
@@ -165,6 +185,10 @@ struct go_op go_insn_x86(const uint8_t *code, size_t len)
 		return branch_op(h.len + (h.two ? 4 : 1), len, GO_INSN_JCC);
 	if (!h.prefix && !h.rex && !h.two && h.opcode == 0xe8)
 		return branch_op(h.len + 4, len, GO_INSN_CALL);
+	if (!h.prefix && !h.rex && !h.two && (h.opcode == 0xe9 || h.opcode == 0xeb))
+		return leave_op(h.len + (h.opcode == 0xe9 ? 4 : 1), len);
+	if (!h.prefix && !h.rex && !h.two && h.opcode == 0xc3)
+		return leave_op(h.len, len);
 	if (!h.two && !h.rex && h.opcode == 0x90 && (!h.prefix || h.prefix == 0x66))
 		op.probe = GO_INSN_NOP;
 	if (!h.two && h.opcode == 0x90 && h.rex & 1) /* xchg %r8,%rax */

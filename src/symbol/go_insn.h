@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_insn: the few x86-64 instructions that Go functions begin with: how long each is, whether the
- * kernel emulates a uprobe on it, whether it leaves the arguments where they are. What it does not
- * know it says it does not know. Sources: Intel SDM 2A; arch/x86/kernel/uprobes.c. */
+/* go_insn: the few x86-64 instructions that are in the Go runtime where probes may be: how long
+ * each is, whether the kernel emulates a uprobe on it, whether it leaves the arguments where they
+ * are. What it does not know it says it does not know. Sources: Intel SDM 2A;
+ * arch/x86/kernel/uprobes.c. */
 #ifndef CC_GO_INSN_H
 #define CC_GO_INSN_H
 
@@ -12,6 +13,7 @@ struct go_op {
 	uint8_t probe;     /* enum go_insn: what a probe on it costs */
 	bool keeps_args;   /* writes none of AX BX CX DI SI R8 R9 R10 R11, R14 */
 	bool stack_moves;  /* pushes, or moves the stack pointer */
+	bool leaves;       /* jumps, returns, or calls by a register: what follows is not next */
 	bool checks_stack; /* compares with the limit of the goroutine's stack */
 };
 

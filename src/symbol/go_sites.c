@@ -33,7 +33,7 @@ void go_site_x86(const uint8_t *code, size_t len, struct go_site *ret)
 	while (at < len) {
 		struct go_op op = go_insn_x86(code + at, len - at);
 
-		if (!op.len || !op.keeps_args)
+		if (!op.len || !op.keeps_args || op.leaves)
 			return;
 		/* behind the check there may be a push, which is not met twice */
 		bool grows = op.probe == GO_INSN_JCC && checked && !framed;
@@ -185,13 +185,43 @@ int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret)
 	return err;
 }
 
-/* Functions that call ready() themselves; others do by goready(), which the compiler puts into
- * them, on the scheduler's stack. */
-static bool calls_ready(const char *name)
+/* ---- who makes a goroutine ready ------------------------------------------------------------ */
+
+/* ready() and what ends in it, whose calls are probed: a nop before one of them is met as often as
+ * ready() by that way. From 1.21 on the compiler puts goready() into its callers, and then only
+ * calls of ready() itself are looked at. */
+static const struct {
+	const char *name;
+	uint8_t arg;
+	const char *within; /* which calls another one of these, and need not be probed twice */
+} readying[] = {
+	{ "runtime.ready", GO_READY_G, NULL },
+	{ "runtime.goready", GO_READY_G, "runtime.goready.func1" },
+	{ "runtime.readyWithTime", GO_READY_SUDOG, "runtime.readyWithTime" },
+	{ "runtime.send", GO_READY_SEND, "runtime.send" },
+};
+
+/* Functions that are known to call one of them, so that what looks like a call is one. */
+static bool makes_ready(const char *name)
 {
-	static const char *const names[] = { "runtime.gcSweep", "runtime.gcFlushBgCredit",
-					     "runtime.resumeG", "runtime.findRunnable",
-					     "runtime.findrunnable" };
+	static const char *const names[] = {
+		"runtime.gcSweep",
+		"runtime.gcFlushBgCredit",
+		"runtime.resumeG",
+		"runtime.findRunnable",
+		"runtime.findrunnable",
+		"runtime.chansend",
+		"runtime.recv",
+		"runtime.selectgo",
+		"runtime.closechan",
+		"runtime.semrelease1",
+		"runtime.goroutineReady",
+		"runtime.netpolldeadlineimpl",
+		"internal/poll.runtime_pollSetDeadline",
+		"internal/poll.runtime_pollUnblock",
+		"sync.runtime_notifyListNotifyAll",
+		"sync.runtime_notifyListNotifyOne",
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))
@@ -199,53 +229,98 @@ static bool calls_ready(const char *name)
 	return false;
 }
 
-/* Adds the call at @code + @at, which lies at address @addr + @at. Says whether it is sure. */
-static bool ready_add(struct go_tab *tab, const struct elf_seg *s, const uint8_t *code,
-		      uint64_t addr, size_t at, struct go_ready *ret, uint32_t *nops)
+/* Code of the runtime, around ready(), and what in it is probed. */
+struct ready_scan {
+	struct go_tab *tab;
+	const uint8_t *code;
+	uint64_t addr, off; /* where it lies, as linked and in the file */
+	size_t len;
+	struct go_func fns[ARRAY_SIZE(readying)]; /* entry 0: its calls are not probed */
+};
+
+static bool is_within(const struct ready_scan *s, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(readying); i++)
+		if (s->fns[i].entry && readying[i].within && !strcmp(name, readying[i].within))
+			return true;
+	return false;
+}
+
+/* Adds the call at s->code + @at, of readying[@which]. Says whether it is sure. */
+static bool ready_add(const struct ready_scan *s, size_t at, size_t which, struct go_ready *ret)
 {
 	struct go_func fn;
 	char name[64];
 
-	if (ret->cnt == GO_READY_MAX || !go_tab_func(tab, addr + at, &fn) || fn.entry < addr)
+	if (!go_tab_func(s->tab, s->addr + at, &fn) || fn.entry < s->addr)
 		return false;
-	const uint8_t *begin = code + (fn.entry - addr);
-	bool nop = go_site_nop_x86(begin, (size_t)(code + at - begin));
+	const uint8_t *begin = s->code + (fn.entry - s->addr);
+	bool nop = go_site_nop_x86(begin, (size_t)(s->code + at - begin));
 
-	go_tab_name(tab, fn.name, name, sizeof(name));
-	if (!nop && !calls_ready(name))
+	go_tab_name(s->tab, fn.name, name, sizeof(name));
+	if (is_within(s, name))
+		return true;
+	if (ret->cnt == GO_READY_MAX || (!nop && !makes_ready(name)))
 		return false;
-	*nops += nop;
-	ret->off[ret->cnt++] = s->off + (addr - s->vaddr) + at - (nop ? NOP_LEN : 0);
+	ret->at[ret->cnt++] = (struct go_ready_at){
+		.off = s->off + at - (nop ? NOP_LEN : 0),
+		.arg = readying[which].arg,
+		.nop = nop,
+	};
+	ret->nops += nop;
+	return true;
+}
+
+/* Adds all calls of readying[@which]. Says whether all are sure. */
+static bool ready_calls(const struct ready_scan *s, size_t which, struct go_ready *ret)
+{
+	uint64_t to = s->fns[which].entry;
+	size_t at = 0;
+
+	while (to) {
+		at += go_site_call_x86(s->code + at, s->len - at, s->addr + at, to, 0);
+		if (at >= s->len)
+			break;
+		if (!ready_add(s, at, which, ret))
+			return false;
+		at += CALL_LEN;
+	}
 	return true;
 }
 
 int go_sites_ready(struct elf_file *f, struct go_tab *tab, const struct go_site *ready,
 		   struct go_ready *ret)
 {
-	const struct elf_seg *s = elf_file_seg(f, ready->entry);
-	uint32_t nops = 0;
+	const struct elf_seg *seg = elf_file_seg(f, ready->entry);
+	const char *names[ARRAY_SIZE(readying)];
+	struct ready_scan s = { .tab = tab };
+	int err;
 
 	*ret = (struct go_ready){ 0 };
-	if (f->machine != EM_X86_64 || !ready->off || !s || !s->exec)
+	if (f->machine != EM_X86_64 || !ready->off || !seg || !seg->exec)
 		return 0;
-	uint64_t from = ready->entry - CC_MIN(ready->entry - s->vaddr, (uint64_t)NEAR);
-	size_t len = CC_MIN(s->vaddr + s->filesz - from, (uint64_t)2 * NEAR), at = 0;
-	uint8_t *code = malloc(len);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		names[i] = readying[i].name;
+	err = go_tab_by_name(tab, names, ARRAY_SIZE(names), s.fns);
+	if (err)
+		return err;
+	for (size_t i = 2; i < ARRAY_SIZE(readying) && !s.fns[1].entry; i++)
+		s.fns[i].entry = 0;
+	s.addr = ready->entry - CC_MIN(ready->entry - seg->vaddr, (uint64_t)NEAR);
+	s.off = seg->off + (s.addr - seg->vaddr);
+	s.len = CC_MIN(seg->vaddr + seg->filesz - s.addr, (uint64_t)2 * NEAR);
+	uint8_t *code = malloc(s.len);
 
 	if (!code)
 		return -ENOMEM;
-	bool sure = elf_file_read_at(f, from, code, len) == (ssize_t)len;
+	s.code = code;
+	bool sure = elf_file_read_at(f, s.addr, code, s.len) == (ssize_t)s.len;
 
-	while (sure) {
-		at += go_site_call_x86(code + at, len - at, from + at, ready->entry, 0);
-		if (at >= len)
-			break;
-		sure = ready_add(tab, s, code, from, at, ret, &nops);
-		at += CALL_LEN;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(readying) && sure; i++)
+		sure = ready_calls(&s, i, ret);
 	free(code);
-	if (!sure || 2 * nops <= ret->cnt)
-		ret->cnt = 0;
+	if (!sure || !ret->nops)
+		*ret = (struct go_ready){ 0 };
 	return 0;
 }
 

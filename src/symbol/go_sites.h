@@ -13,8 +13,8 @@ struct go_tab;
  * 0, or what go_tab_by_name() returned. */
 CC_NODISCARD int go_sites_find(struct elf_file *f, struct go_tab *tab, struct go_site *ret);
 
-/* Fills @ret: where ready(), at site @ready, is called. None is told unless all places are sure,
- * and most cost little. Returns 0 or -ENOMEM. */
+/* Fills @ret: where ready(), at site @ready, or what ends in it is called. None is told unless all
+ * places are sure, and some cost little. Returns 0, or what go_tab_by_name() returned. */
 CC_NODISCARD int go_sites_ready(struct elf_file *f, struct go_tab *tab, const struct go_site *ready,
 				struct go_ready *ret);
 
