@@ -69,7 +69,7 @@ class Tracer:
 
     def wait(self):
         """For a tracer that ends by itself."""
-        self.p.wait(30)
+        self.p.wait(90)  # as long as to attach
         self.ended = True
         self.err.seek(0)
         q.check("the tracer ended well", self.p.returncode == 0, self.err.read().decode().strip())
