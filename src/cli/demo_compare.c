@@ -13,20 +13,24 @@ enum culprit { CULPRIT_HOLDER, CULPRIT_REQUEST, CULPRIT_PEER, CULPRIT_OCCUPANT, 
 static const struct expectation {
 	uint64_t classes, roots; /* sets of enum wait_class; roots 0: any */
 	enum culprit culprit;
+	bool many; /* what it comes down to is waits of several kinds, which are summed apart: the
+		    * largest of all may be another's */
 	const char *text;
 } expectations[DEMO_CAUSE_CNT] = {
-	[DEMO_LOCK] = { BIT(LOCK), DISKS, CULPRIT_HOLDER,
+	[DEMO_LOCK] = { BIT(LOCK), DISKS, CULPRIT_HOLDER, true,
 			"lock > disk, held by the one that syncs" },
-	[DEMO_BARGE] = { BIT(LOCK), BIT(SLEEP), CULPRIT_HOLDER, "lock > sleep, each holder named" },
-	[DEMO_POOL] = { BIT(QUEUED), 0, CULPRIT_REQUEST, "queued, behind the request served" },
-	[DEMO_UPSTREAM] = { BIT(UPSTREAM) | BIT(NET_RECV), 0, CULPRIT_PEER,
+	[DEMO_BARGE] = { BIT(LOCK), BIT(SLEEP), CULPRIT_HOLDER, false,
+			 "lock > sleep, each holder named" },
+	[DEMO_POOL] = { BIT(QUEUED), 0, CULPRIT_REQUEST, false,
+			"queued, behind the request served" },
+	[DEMO_UPSTREAM] = { BIT(UPSTREAM) | BIT(NET_RECV), 0, CULPRIT_PEER, false,
 			    "upstream, by its port" },
-	[DEMO_FSYNC] = { DISKS, 0, CULPRIT_NOBODY, "disk, nobody to blame" },
-	[DEMO_SLEEP] = { BIT(SLEEP), 0, CULPRIT_NOBODY, "sleep, its own" },
-	[DEMO_CPU] = { BIT(CPU), 0, CULPRIT_NOBODY, "cpu, its own" },
-	[DEMO_HOG] = { BIT(RUNQ), 0, CULPRIT_OCCUPANT, "runq, behind the hog" },
-	[DEMO_HOL] = { BIT(HOL), 0, CULPRIT_REQUEST, "hol, behind the slow request" },
-	[DEMO_CLIENT] = { BIT(NET_SEND), 0, CULPRIT_PEER, "net send, to this client" },
+	[DEMO_FSYNC] = { DISKS, 0, CULPRIT_NOBODY, true, "disk, nobody to blame" },
+	[DEMO_SLEEP] = { BIT(SLEEP), 0, CULPRIT_NOBODY, false, "sleep, its own" },
+	[DEMO_CPU] = { BIT(CPU), 0, CULPRIT_NOBODY, false, "cpu, its own" },
+	[DEMO_HOG] = { BIT(RUNQ), 0, CULPRIT_OCCUPANT, false, "runq, behind the hog" },
+	[DEMO_HOL] = { BIT(HOL), 0, CULPRIT_REQUEST, false, "hol, behind the slow request" },
+	[DEMO_CLIENT] = { BIT(NET_SEND), 0, CULPRIT_PEER, false, "net send, to this client" },
 };
 
 const char *demo_expectation(enum demo_cause cause) { return expectations[cause].text; }
@@ -171,14 +175,18 @@ struct votes { /* ns of the wait */
 
 static void vote(struct votes *v, bool right, cc_ns ns) { *(right ? &v->right : &v->wrong) += ns; }
 
-/* Whoever had the lock at each moment is who must be named for that moment. */
+/* Whoever had the lock at each moment is who must be named for that moment; until the one that is
+ * named ran, as is said beneath, nobody is said to have had it. */
 static void vote_holder(const struct judge *j, const struct demo_req *r, const struct snap_piece *p,
-			struct votes *v)
+			const struct snap_piece *end, struct votes *v)
 {
+	const struct cc_piece *first = p + 1 < end ? &p[1].p : &p->p;
+	bool passed = first->depth > p->p.depth && first->cls == WAIT_LOCK_HANDOFF;
+	cc_ns from = passed ? first->end : p->p.start;
 	const struct demo_hold *h;
-	FOR_EACH_HOLD(j, h, r->cause, p->p.start, p->p.end)
+	FOR_EACH_HOLD(j, h, r->cause, from, p->p.end)
 	if (h->tid != r->tid)
-		vote(v, h->tid == p->p.holder_tid, overlap(h, p->p.start, p->p.end));
+		vote(v, h->tid == p->p.holder_tid, overlap(h, from, p->p.end));
 }
 
 /* In the way is the request whose end let this one go on: of those that the thread which answered
@@ -245,14 +253,14 @@ static struct votes culprit_votes(const struct judge *j, const struct demo_req *
 				  const struct snap_request *row)
 {
 	const struct expectation *e = &expectations[r->cause];
-	const struct snap_piece *p = &j->s->pieces[row->first_piece];
+	const struct snap_piece *p = &j->s->pieces[row->first_piece], *end = p + row->piece_cnt;
 	struct votes v = { 0 };
-	for (uint32_t i = 0; i < row->piece_cnt; i++, p++) {
+	for (; p < end; p++) {
 		if (p->p.depth || !(e->classes >> p->p.cls & 1))
 			continue;
 		switch (e->culprit) {
 		case CULPRIT_HOLDER:
-			vote_holder(j, r, p, &v);
+			vote_holder(j, r, p, end, &v);
 			break;
 		case CULPRIT_REQUEST:
 			vote_request(j, r, p, &v);
@@ -271,16 +279,60 @@ static struct votes culprit_votes(const struct judge *j, const struct demo_req *
 	return v;
 }
 
-/* Class by class, and as long as the log says: within 1 ms + 10 %. */
-static bool class_right(const struct demo_req *r, const struct snap_request *row)
+static cc_ns beyond(cc_ns a, cc_ns b) { return a > b ? a - b : 0; }
+
+/* ns of @set, and whether no other class has more. */
+static cc_ns sum_of(const cc_ns ns[WAIT_CLASS_CNT], uint64_t set, bool *ret_most)
+{
+	cc_ns sum = 0, other = 0;
+	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++) {
+		if (set >> c & 1)
+			sum += ns[c];
+		else
+			other = CC_MAX(other, ns[c]);
+	}
+	*ret_most = sum > other;
+	return sum;
+}
+
+/* What is said of those who were waited for: the deepest pieces. */
+static void sum_beneath(const struct judge *j, const struct snap_request *row,
+			cc_ns ret[WAIT_CLASS_CNT])
+{
+	const struct snap_piece *p = &j->s->pieces[row->first_piece];
+	memset(ret, 0, sizeof(*ret) * WAIT_CLASS_CNT);
+	for (uint32_t i = 0; i < row->piece_cnt; i++) {
+		bool deeper = i + 1 < row->piece_cnt && p[i + 1].p.depth > p[i].p.depth;
+		if (p[i].p.depth && !deeper && p[i].p.cls < WAIT_CLASS_CNT)
+			ret[p[i].p.cls] += p[i].p.end - p[i].p.start;
+	}
+}
+
+static bool root_right(const struct judge *j, const struct expectation *e,
+		       const struct snap_request *row)
+{
+	cc_ns beneath[WAIT_CLASS_CNT];
+	bool most;
+	if (!e->roots || e->roots >> row->root.cls & 1)
+		return true;
+	sum_beneath(j, row, beneath);
+	sum_of(beneath, e->roots, &most);
+	return e->many && most;
+}
+
+/* Class by class, and as long as the log says: within 1 ms + 10 %; @late: of the log's, may be its
+ * thread's time in the run queue. Behind the hog all is that is not on a CPU. */
+static bool class_right(const struct judge *j, const struct demo_req *r,
+			const struct snap_request *row, cc_ns late)
 {
 	const struct expectation *e = &expectations[r->cause];
-	cc_ns ns = 0, slack = CC_MS(1) + r->wait_ns / 10;
-	for (unsigned int c = 0; c < WAIT_CLASS_CNT; c++)
-		ns += e->classes >> c & 1 ? row->class_ns[c] : 0;
-	cc_ns off = ns > r->wait_ns ? ns - r->wait_ns : r->wait_ns - ns;
-	return row->path_ok && e->classes >> row->dominant.cls & 1 && off <= slack &&
-	       (!e->roots || e->roots >> row->root.cls & 1);
+	cc_ns slack = CC_MS(1) + r->wait_ns / 10, ns;
+	cc_ns more = r->cause == DEMO_HOG ? beyond(r->end - r->sent, r->wait_ns + r->cpu_ns) : 0;
+	bool most;
+	ns = sum_of(row->class_ns, e->classes, &most);
+	most = (e->classes >> row->dominant.cls & 1) || (e->many && !e->roots && most);
+	return row->path_ok && most && ns <= r->wait_ns + more + slack &&
+	       ns + late + slack >= r->wait_ns && root_right(j, e, row);
 }
 
 /* The depth-0 pieces follow each other without gap or overlap from start to end, and the sum that
@@ -303,33 +355,58 @@ static bool sums_exactly(const struct snapshot *s, const struct snap_request *ro
 /* @ns is larger than @other by more than measuring can hide. */
 static bool outweighs(cc_ns ns, cc_ns other) { return ns * 2 >= other * 3; }
 
-/* Whether those who were waited for were themselves kept by what they shall be blamed for, and not
- * by a busy machine. */
-static bool holders_blocked(const struct judge *j, const struct demo_req *r)
+/* ns of run queue in the wait that the kernel's account of the thread, and so the log, does not
+ * have: it begins when the thread is queued, and another CPU that is told to do so may take long,
+ * in a guest above all. To the log that is time off the CPU. */
+static cc_ns woken_late(const struct judge *j, const struct demo_req *r,
+			const struct snap_request *row)
 {
-	double off = 0, cpu = 0, runq = 0;
+	const struct snap_piece *p = row ? &j->s->pieces[row->first_piece] : NULL;
+	cc_ns runq = 0;
+	if (!row || r->cause == DEMO_CPU || r->cause == DEMO_HOG) /* these wait for nothing */
+		return 0;
+	for (uint32_t i = 0; i < row->piece_cnt; i++, p++)
+		if (!p->p.depth && p->p.cls == WAIT_RUNQ)
+			runq += beyond(CC_MIN(p->p.end, r->wait_end),
+				       CC_MAX(p->p.start, r->wait_start));
+	return beyond(runq, r->wait_runq_ns);
+}
+
+/* Whether those who were waited for were themselves kept by what they shall be blamed for, and not
+ * by a busy machine: that is also who was woken to have it next, while nobody has it. */
+static bool holders_blocked(const struct judge *j, const struct demo_req *r,
+			    const struct snap_request *row)
+{
+	cc_ns had = 0, beneath[WAIT_CLASS_CNT] = { 0 };
+	double off = 0, cpu = 0, runq = 0, late;
 	const struct demo_hold *h;
 	FOR_EACH_HOLD(j, h, r->cause, r->wait_start, r->wait_end)
 	{
-		double share = (double)overlap(h, r->wait_start, r->wait_end) /
-			       (double)CC_MAX(h->end - h->start, 1);
+		cc_ns of = overlap(h, r->wait_start, r->wait_end);
+		double share = (double)of / (double)CC_MAX(h->end - h->start, 1);
+		had += of;
 		off += share * (double)h->off_ns;
 		cpu += share * (double)h->cpu_ns;
 		runq += share * (double)h->runq_ns;
 	}
-	return outweighs((cc_ns)off, (cc_ns)CC_MAX(cpu, runq));
+	if (row)
+		sum_beneath(j, row, beneath);
+	late = CC_MAX((double)beneath[WAIT_RUNQ] - runq, 0.0);
+	runq += late + (double)beyond(r->wait_end - r->wait_start, had);
+	return outweighs((cc_ns)CC_MAX(off - late, 0.0), (cc_ns)CC_MAX(cpu, runq));
 }
 
 /* Whether by the log itself the cause, and nothing else, took most of this request. */
-static bool is_clear(const struct judge *j, const struct demo_req *r)
+static bool is_clear(const struct judge *j, const struct demo_req *r,
+		     const struct snap_request *row, cc_ns late)
 {
 	cc_ns cpu = r->cause == DEMO_CPU ? 0 : r->cpu_ns;
-	cc_ns runq = r->cause == DEMO_HOG ? 0 : r->runq_ns;
-	cc_ns known = r->wait_ns + cpu + runq, latency = r->end - r->sent;
-	cc_ns rest = latency > known ? latency - known : 0;
-	if (!outweighs(r->wait_ns, CC_MAX(CC_MAX(cpu, runq), rest)))
+	cc_ns runq = r->cause == DEMO_HOG ? 0 : r->runq_ns + late;
+	cc_ns wait = beyond(r->wait_ns, late);
+	cc_ns rest = beyond(r->end - r->sent, wait + cpu + runq);
+	if (!outweighs(wait, CC_MAX(cpu, runq) + rest)) /* which may be of the same kind */
 		return false;
-	return expectations[r->cause].culprit != CULPRIT_HOLDER || holders_blocked(j, r);
+	return expectations[r->cause].culprit != CULPRIT_HOLDER || holders_blocked(j, r, row);
 }
 
 static void judge_request(const struct judge *j, const struct demo_req *r, struct demo_score *sc)
@@ -339,14 +416,16 @@ static void judge_request(const struct judge *j, const struct demo_req *r, struc
 		sc->inexact++;
 	if (!r->judged)
 		return;
+	cc_ns late = woken_late(j, r, row);
 	struct votes v = row ? culprit_votes(j, r, row) : (struct votes){ 0 };
 	bool no_say = row && expectations[r->cause].culprit == CULPRIT_OCCUPANT && !v.right &&
-		      !v.wrong && class_right(r, row);
-	if (!is_clear(j, r) || no_say) { /* right, but another than the hog was in the way */
+		      !v.wrong && class_right(j, r, row, late);
+	if (!is_clear(j, r, row, late) ||
+	    no_say) { /* right, but another than the hog was in the way */
 		sc->unclear++;
 		return;
 	}
-	bool cls = row && class_right(r, row);
+	bool cls = row && class_right(j, r, row, late);
 	bool who = row && v.right && v.right * 100 >= (v.right + v.wrong) * 95;
 	if (row && j->each.tell)
 		j->each.tell(j->each.arg, &(struct demo_verdict){ .row = row,
@@ -367,6 +446,23 @@ static void judge_request(const struct judge *j, const struct demo_req *r, struc
 	}
 	if (row && !(cls && who) && sc->wrong_id.kind == CC_REQID_NONE)
 		sc->wrong_id = row->id;
+}
+
+uint32_t demo_clear_cnt(const struct demo_shared *log, enum demo_cause cause)
+{
+	size_t n = CC_MIN(atomic_load(&log->req_cnt), DEMO_REQS_MAX);
+	const struct snapshot none = { 0 };
+	uint32_t cnt = 0;
+	struct judge j;
+	if (atomic_load(&log->hold_cnt) > DEMO_HOLDS_MAX || judge_init(&j, log, &none))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct demo_req *r = &log->req[i];
+		cnt += atomic_load(&r->ready) && r->judged && r->cause == cause &&
+		       is_clear(&j, r, NULL, 0);
+	}
+	judge_done(&j);
+	return cnt;
 }
 
 int demo_compare(const struct demo_shared *log, const struct snapshot *s, struct demo_listener each,

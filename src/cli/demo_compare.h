@@ -38,6 +38,10 @@ const char *demo_expectation(enum demo_cause cause);
 CC_NODISCARD int demo_compare(const struct demo_shared *log, const struct snapshot *s,
 			      struct demo_listener each, struct demo_score ret[DEMO_CAUSE_CNT]);
 
+/* Requests of @cause so far that the log has a clear word on. May be asked while others write it.
+ */
+uint32_t demo_clear_cnt(const struct demo_shared *log, enum demo_cause cause);
+
 #define DEMO_REQUESTS_MIN 10 /* fewer prove nothing */
 
 /* At least 95 % right in both, enough requests, at most one in five of them lost, sums exact. */

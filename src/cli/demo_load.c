@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The demo's customers: for each cause in turn, a few connections that ask and wait. */
+#include "demo_compare.h"
 #include "demo_net.h"
 #include "demo_proc.h"
 
@@ -71,7 +72,21 @@ static void *be_client(void *arg)
 	return NULL;
 }
 
-static void drive(struct demo_shared *sh, int cause, cc_ns slot_ns)
+#define CLEAR_WANTED (2 * DEMO_REQUESTS_MIN)
+#define TIMES_MORE 4 /* half a slot each, at most */
+
+/* When one round is to be judged, a busy machine gets more time to show the cause clearly. */
+static void wait_slot(const struct demo_shared *sh, int cause, const struct demo_opts *o)
+{
+	demo_sleep(o->slot_ns);
+	for (int i = 0; o->once && i < TIMES_MORE; i++) {
+		if (demo_clear_cnt(sh, (enum demo_cause)cause) >= CLEAR_WANTED)
+			break;
+		demo_sleep(o->slot_ns / 2);
+	}
+}
+
+static void drive(struct demo_shared *sh, int cause, const struct demo_opts *o)
 {
 	struct client clients[CLIENTS_MAX];
 	atomic_bool stop = false;
@@ -89,7 +104,7 @@ static void drive(struct demo_shared *sh, int cause, cc_ns slot_ns)
 				n++;
 		}
 	}
-	demo_sleep(slot_ns);
+	wait_slot(sh, cause, o);
 	atomic_store(&stop, true);
 	while (n > 0)
 		pthread_join(clients[--n].thread, NULL);
@@ -103,7 +118,7 @@ _Noreturn void demo_load_run(struct demo_shared *sh, const struct demo_opts *o)
 	do {
 		for (int cause = 0; cause < DEMO_CAUSE_CNT; cause++)
 			if (demo_cause_here(sh, (unsigned int)cause))
-				drive(sh, cause, o->slot_ns);
+				drive(sh, cause, o);
 	} while (!o->once);
 	atomic_store(&sh->load_done, true);
 	_exit(0);

@@ -46,6 +46,8 @@ struct demo_req {
 	cc_ns start, end;           /* received; answered */
 	cc_ns wait_start, wait_end; /* the span in which the cause worked */
 	cc_ns wait_ns; /* the cause's: by its kind, time off the CPU, on it, or queued for it */
+	cc_ns wait_runq_ns; /* in that span its thread was queued for a CPU, by the kernel's account
+			     */
 	/* of its thread from start to end, the cause's own included; of an event loop that was busy
 	   for another, while this one waited for it */
 	cc_ns cpu_ns, runq_ns;

@@ -256,6 +256,103 @@ Test(demo_check, what_the_log_does_not_show_is_not_judged)
 	world_free(w);
 }
 
+/* The kernel's account of a thread, and so the log, has what lies between its wake and its place in
+ * a run queue as time off the CPU. */
+Test(demo_check, woken_late_is_run_queue_where_the_log_has_a_wait)
+{
+	struct world *w = world_new(DEMO_SLEEP, WAIT_SLEEP, WAIT_SLEEP);
+	for (int i = 0; i < 4; i++) { /* of the 8 ms, 2 in the run queue; 5 in that of the third */
+		cc_ns late = (i == 2 ? 5 : 2) * MS;
+		w->pieces[i][1].p.end -= late;
+		w->pieces[i][2].p.start -= late;
+		w->pieces[i][2].p.end -= MS;
+		w->pieces[i][2].p.cls = WAIT_RUNQ;
+		w->rows[i].class_ns[WAIT_SLEEP] -= late;
+		w->rows[i].class_ns[WAIT_RUNQ] += late;
+		w->rows[i].class_ns[WAIT_CPU] -= MS;
+		w->rows[i].end -= MS;
+		w->rows[i].latency_ns = w->rows[i].path_sum_ns = 9 * MS;
+		w->log->req[i].end -= MS;
+	}
+	w->log->req[1].wait_ns -= 2 * MS; /* the log has it as well */
+	w->log->req[1].wait_runq_ns = w->log->req[1].runq_ns = 2 * MS;
+	w->rows[3].class_ns[WAIT_SLEEP] -= 3 * MS; /* but no more of it than that */
+	struct demo_score s = judge(w, DEMO_SLEEP);
+	cr_assert_eq(s.unclear, 1);
+	cr_assert_eq(s.requests, REQS - 1);
+	cr_assert_eq(s.class_right, REQS - 2);
+	cr_assert_eq(s.wrong_id.ordinal, 4);
+	world_free(w);
+}
+
+Test(demo_check, a_lock_that_nobody_has_is_another_ones_wait_for_a_cpu)
+{
+	struct world *w = right_lock();
+	w->log->hold[1].end = at(1) + 4 * MS; /* of 8 ms, 3: then nobody had it */
+	w->log->hold[2].end = at(2) + 8 * MS;
+	struct demo_score s = judge(w, DEMO_LOCK);
+	cr_assert_eq(s.unclear, 1);
+	cr_assert_eq(s.requests, REQS - 1);
+	world_free(w);
+}
+
+/* A sync waits for the disk in two ways, which are summed apart: either may be less than what else
+ * the one that has the lock did. */
+Test(demo_check, of_several_kinds_of_wait_none_has_to_be_the_largest)
+{
+	struct world *w = right_lock();
+	struct cc_piece *mid = &w->pieces[5][1].p;
+	w->rows[5].root.cls = WAIT_RUNQ;
+	cr_assert_eq(judge(w, DEMO_LOCK).class_right, REQS - 1);
+	/* the last two pieces of that row are beneath the first */
+	w->pieces[5][0].p.end = w->rows[5].end;
+	w->pieces[5][0].p.cls = WAIT_LOCK;
+	w->pieces[5][0].p.holder_tid = T_HOLDER;
+	mid->depth = w->pieces[5][2].p.depth = 1;
+	mid->cls = WAIT_FSYNC;
+	cr_assert_eq(judge(w, DEMO_LOCK).class_right, REQS);
+	mid->cls = WAIT_CPU;
+	cr_assert_eq(judge(w, DEMO_LOCK).class_right, REQS - 1);
+	world_free(w);
+
+	w = world_new(DEMO_FSYNC, WAIT_FSYNC, WAIT_FSYNC);
+	w->rows[5].dominant.cls = WAIT_CPU; /* 2 ms, for a site of the disk's 8 has less */
+	cr_assert_eq(judge(w, DEMO_FSYNC).class_right, REQS);
+	w->rows[5].class_ns[WAIT_CPU] = 9 * MS;
+	cr_assert_eq(judge(w, DEMO_FSYNC).class_right, REQS - 1);
+	world_free(w);
+}
+
+/* Another one may take a lock that was passed to somebody who does not run yet. */
+Test(demo_check, until_who_is_named_ran_nobody_is_said_to_have_the_lock)
+{
+	struct world *w = right_lock();
+	struct demo_hold barger = { .cause = DEMO_LOCK,
+				    .tid = T_HOLDER + 1,
+				    .start = at(5) + MS,
+				    .end = at(5) + 3 * MS,
+				    .off_ns = 2 * MS };
+	w->log->hold[5].start = at(5) + 3 * MS;
+	demo_log_hold(w->log, &barger);
+	cr_assert_eq(judge(w, DEMO_LOCK).culprit_right, REQS - 1);
+	w->pieces[5][2].p.depth = 1;
+	w->pieces[5][2].p.cls = WAIT_LOCK_HANDOFF;
+	w->pieces[5][2].p.end = at(5) + 3 * MS;
+	cr_assert_eq(judge(w, DEMO_LOCK).culprit_right, REQS);
+	world_free(w);
+}
+
+Test(demo_check, the_load_goes_on_until_enough_is_clear)
+{
+	struct world *w = right_lock();
+	w->log->req[0].wait_ns = 5 * MS;
+	w->log->hold[1].end = at(1) + 4 * MS;
+	w->log->req[2].judged = false;
+	cr_assert_eq(demo_clear_cnt(w->log, DEMO_LOCK), REQS - 3);
+	cr_assert_eq(demo_clear_cnt(w->log, DEMO_BARGE), 0);
+	world_free(w);
+}
+
 Test(demo_check, too_few_requests_prove_nothing)
 {
 	struct world *w = right_lock();
