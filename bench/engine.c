@@ -247,7 +247,7 @@ static void feed_bytes(const struct stream *s, struct engine *e)
 	for (size_t off = 0; off < s->len;) {
 		const struct cc_rec *rec = (const void *)(s->bytes + off);
 
-		if (engine_feed(e, rec, rec->size))
+		if (engine_stream(e, rec, rec->size))
 			abort();
 		off += rec->size;
 	}
@@ -265,7 +265,7 @@ static void feed_file(const char *path, struct engine *e)
 		exit(1);
 	}
 	while (trace_reader_next(t, &rec, &len) == 1)
-		if (engine_feed(e, rec, len) == -ENOMEM)
+		if (engine_stream(e, rec, len))
 			abort();
 	trace_reader_free(t);
 }

@@ -107,9 +107,7 @@ static int take_in(void *ctx, const struct cc_rec *rec, size_t len)
 	}
 	if (!c->engine)
 		return 0;
-	int err = engine_feed(c->engine, rec, len);
-	return err == -EINVAL ? 0
-			      : err; /* malformed: counted by the engine, shown with its stats */
+	return engine_stream(c->engine, rec, len); /* malformed: counted, shown with its stats */
 }
 
 static int resolved(void *ctx, const struct cc_rec *rec, size_t len)

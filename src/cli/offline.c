@@ -15,9 +15,7 @@
 
 static int feed(void *ctx, const struct cc_rec *rec, size_t len)
 {
-	int err = engine_feed(ctx, rec, len);
-
-	return err == -EINVAL ? 0 : err; /* malformed: counted, and told with the report */
+	return engine_stream(ctx, rec, len); /* malformed: counted, and told with the report */
 }
 
 /* "26186.336715", or "+20ms" after @first. Returns 0 or -EINVAL. */

@@ -302,7 +302,7 @@ static bool is_whole_episode(const struct cc_rec *rec, size_t len)
 	       rec->size == sizeof(struct cc_rec_episode) && rec->ts <= CC_TIME_MAX;
 }
 
-int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len)
+static int take_in(struct engine *e, const struct cc_rec *rec, size_t len)
 {
 	const struct cc_rec *r = rec;
 	int err = is_whole_episode(rec, len) ? 0 : decode(rec, len, e->buf, &r);
@@ -327,8 +327,48 @@ int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len)
 	return work_sort(e);
 }
 
+/* Step by step for all that are kept back: each step needs what the one before has fetched. */
+static int take_in_ahead(struct engine *e)
+{
+	uint32_t cnt = e->ahead_cnt, task[AHEAD];
+	int err = 0;
+
+	e->ahead_cnt = 0;
+	for (uint32_t i = 0; i < cnt; i++)
+		task[i] = tasks_prefetch(&e->tasks, e->ahead[i].tid);
+	for (uint32_t i = 0; i < cnt; i++)
+		tasks_prefetch_end(&e->tasks, task[i]);
+	for (uint32_t i = 0; i < cnt && (!err || err == -EINVAL); i++)
+		err = take_in(e, &e->ahead[i].h, sizeof(e->ahead[i]));
+	return err == -EINVAL ? 0 : err;
+}
+
+int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len)
+{
+	int err = e->ahead_cnt ? take_in_ahead(e) : 0;
+
+	return err ? err : take_in(e, rec, len);
+}
+
+int engine_stream(struct engine *e, const struct cc_rec *rec, size_t len)
+{
+	int err;
+
+	if (e->tasks.v.cnt < TASKS_FAR || !is_whole_episode(rec, len)) {
+		err = engine_feed(e, rec, len);
+		return err == -EINVAL ? 0 : err;
+	}
+	e->ahead[e->ahead_cnt] = *(const struct cc_rec_episode *)rec;
+	tasks_prefetch_slot(&e->tasks, e->ahead[e->ahead_cnt].tid);
+	return ++e->ahead_cnt < AHEAD ? 0 : take_in_ahead(e);
+}
+
 int engine_finish(struct engine *e)
 {
+	int err = take_in_ahead(e);
+
+	if (err)
+		return err;
 	e->stats.watermark_ns = CC_MAX(e->stats.watermark_ns, e->stats.last_ns);
 	return work(e, e->stats.last_ns + 1, e->stats.last_ns, true);
 }
@@ -351,7 +391,7 @@ int engine_walk(struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, struct cc_pi
 	if (lo >= hi || hi > CC_TIME_MAX)
 		return -EINVAL;
 	e->idle.valid = false;
-	err = wakes_index(e);
+	err = take_in_ahead(e) ?: wakes_index(e);
 	if (err)
 		return err;
 	t = tasks_get(&e->tasks, tid, hi);

@@ -27,6 +27,12 @@ void engine_free(struct engine *e); /* NULL is a no-op */
  * paths of requests that are complete before it. */
 CC_NODISCARD int engine_feed(struct engine *e, const struct cc_rec *rec, size_t len);
 
+/* The same, for streams: the record may be kept back while others come, so that what it needs is
+ * fetched from memory meanwhile. It is taken in, in its turn, by the next TICK, engine_feed(),
+ * engine_finish*() or engine_walk() at the latest; what is asked in between may not know it yet.
+ * Returns 0, or -ENOMEM; a malformed one is counted only. */
+CC_NODISCARD int engine_stream(struct engine *e, const struct cc_rec *rec, size_t len);
+
 /* End of the stream: everything is complete up to the last record. Requests still open become
  * in-flight ones that end there; a stream without sockets gets one request per task. */
 CC_NODISCARD int engine_finish(struct engine *e);

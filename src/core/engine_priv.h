@@ -79,6 +79,8 @@ struct tls_port { /* see handshake.c: connections to it that begin as TLS does, 
 	uint32_t so, otherwise;
 };
 
+#define AHEAD 16 /* records: what they need comes from memory in the time of so many others */
+
 struct served {             /* whose work a task did */
 	struct cc_reqid id; /* kind NONE: nobody's, or not known */
 	cc_ns since;        /* that is the answer since then */
@@ -98,6 +100,8 @@ struct engine {
 	struct names names;
 	struct classifier cls;
 	struct decode_buf *buf;
+	struct cc_rec_episode ahead[AHEAD]; /* of engine_stream(): not taken in yet */
+	uint32_t ahead_cnt;
 	VEC(struct cc_rec_wake) wakes; /* that wait until their time is known */
 	VEC(struct loss_span) losses;
 	VEC(struct loss_span) gaps;   /* of parts.c: of one request at a time */

@@ -49,6 +49,13 @@ static inline uint32_t map_get(const struct map *m, uint64_t key)
 	}
 }
 
+/* Fetches what map_get() of @key will look at. */
+static inline void map_prefetch(const struct map *m, uint64_t key)
+{
+	if (m->cap)
+		__builtin_prefetch(&m->slots[map_home(key) & (m->cap - 1)]);
+}
+
 /* Keeps @val (not 0) for @key, in place of what was kept. Returns 0 or -ENOMEM. */
 CC_NODISCARD int map_put(struct mem *mem, struct map *m, uint64_t key, uint32_t val);
 void map_del(struct map *m, uint64_t key); /* a key that is not kept is a no-op */

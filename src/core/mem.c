@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MANY (1u << 20) /* bytes */
+
 int mem_grow(struct mem *m, void *slot, uint32_t *cap, size_t need, size_t size)
 {
-	size_t want = *cap + *cap / 2;
+	/* to move a large one costs less than to have room for as much again */
+	size_t want = *cap * size < MANY ? *cap * (size_t)2 : *cap + *cap / 2;
 	void *p, *more;
 
 	want = CC_MAX(want, CC_MAX(need, VEC_FIRST));

@@ -39,20 +39,21 @@ void tasks_done(struct tasks *ts)
 	go_tasks_done(ts);
 }
 
-static uint32_t *near_slot(const struct tasks *ts, uint32_t tid)
+static struct near_task *near_slot(const struct tasks *ts, uint32_t tid)
 {
-	return (uint32_t *)&ts->near[tid % TASKS_NEAR]; /* no part of what is known: see task.h */
+	/* no part of what is known: see task.h */
+	return (struct near_task *)&ts->near[tid % TASKS_NEAR];
 }
 
 int tasks_point_tid(struct tasks *ts, uint32_t tid, uint32_t i)
 {
-	*near_slot(ts, tid) = 0;
+	near_slot(ts, tid)->task = 0;
 	return map_put(ts->mem, &ts->by_tid, tid, i + 1);
 }
 
 void tasks_forget_tid(struct tasks *ts, uint32_t tid)
 {
-	*near_slot(ts, tid) = 0;
+	near_slot(ts, tid)->task = 0;
 	map_del(&ts->by_tid, tid);
 }
 
@@ -75,15 +76,46 @@ struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older)
 	return &ts->v.p[i];
 }
 
+#define LINE 64 /* bytes */
+
+void tasks_prefetch_slot(const struct tasks *ts, uint32_t tid) { map_prefetch(&ts->by_tid, tid); }
+
+uint32_t tasks_prefetch(const struct tasks *ts, uint32_t tid)
+{
+	uint32_t i = map_get(&ts->by_tid, tid);
+	const char *t = i ? (const char *)&ts->v.p[i - 1] : NULL;
+
+	if (!t)
+		return 0;
+	for (size_t off = 0; off <= offsetof(struct task, open); off += LINE)
+		__builtin_prefetch(t + off, 1);
+	__builtin_prefetch(t + offsetof(struct task, open) + sizeof(cc_ns), 1);
+	return i;
+}
+
+void tasks_prefetch_end(const struct tasks *ts, uint32_t task)
+{
+	const struct task *t = task ? &ts->v.p[task - 1] : NULL;
+	const struct episode *next;
+
+	if (!t || !t->eps.cnt)
+		return;
+	next = &t->eps.p[t->eps.cnt];
+	__builtin_prefetch(next - 1);
+	__builtin_prefetch(next, 1);
+	__builtin_prefetch((const char *)(next + 1) - 1, 1);
+}
+
 struct task *tasks_find(const struct tasks *ts, uint32_t tid, cc_ns at)
 {
-	uint32_t *near = near_slot(ts, tid), i = *near;
+	struct near_task *near = near_slot(ts, tid);
+	uint32_t i;
 
-	if (i && ts->v.p[i - 1].tid == tid)
-		return &ts->v.p[i - 1];
+	if (near->tid == tid && near->task && ts->v.p[near->task - 1].tid == tid)
+		return &ts->v.p[near->task - 1];
 	i = map_get(&ts->by_tid, tid);
 	if (i && ts->v.p[i - 1].tid == tid && !ts->v.p[i - 1].older)
-		*near = i;
+		*near = (struct near_task){ tid, i };
 	while (i) {
 		struct task *t = &ts->v.p[i - 1];
 		/* after an exec the tid it had before still leads here, for all times */

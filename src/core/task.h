@@ -167,15 +167,17 @@ struct gap_span { /* episodes of @tid are missing in it, and with them the wakes
 };
 
 #define TASKS_NEAR 1024u
+struct near_task {
+	uint32_t tid, task; /* task: 1 + index; 0: none */
+};
 
 struct tasks {
 	struct mem *mem;
 	VEC(struct task) v;
 	VEC(uint32_t) free; /* places in v: tid is 0 there */
 	struct map by_tid;  /* tid -> 1 + index of the task that has it last */
-	/* The same of tids asked for lately, by their last bits: 0, or the only task that ever had
-	 * its tid. */
-	uint32_t near[TASKS_NEAR];
+	/* The same of tids asked for lately, by their last bits: the only task that ever had it. */
+	struct near_task near[TASKS_NEAR];
 	VEC(struct side) sides; /* [0] is unused */
 	VEC(uint32_t) free_sides;
 	VEC(struct late_span) late; /* since the owner emptied it */
@@ -209,6 +211,14 @@ struct task *tasks_add(struct tasks *ts, uint32_t tid, uint32_t older);
  * memory. Pointers hold until the next record. */
 struct task *tasks_get(struct tasks *ts, uint32_t tid, cc_ns at);
 struct task *tasks_find(const struct tasks *ts, uint32_t tid, cc_ns at); /* NULL: none */
+
+/* Fetches what a record of thread @tid that is to come needs: where the task is found; the task, of
+ * which 1 + its index is returned, 0: none; where its next episode goes. Each needs what the one
+ * before has fetched. */
+#define TASKS_FAR 1024u /* tasks: fewer are in the caches anyway */
+void tasks_prefetch_slot(const struct tasks *ts, uint32_t tid);
+uint32_t tasks_prefetch(const struct tasks *ts, uint32_t tid);
+void tasks_prefetch_end(const struct tasks *ts, uint32_t task);
 
 /* @tid leads to task @i from now on; to none. */
 CC_NODISCARD int tasks_point_tid(struct tasks *ts, uint32_t tid, uint32_t i);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many threads, many connections, many that come and go: memory follows what is there. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
 #include "snapshot.h"
 
-enum { TGID = 100, NR_EPOLL = 232, THREADS = 10000, CONNECTIONS = 100000 };
+enum { TGID = 100, NR_FUTEX = 202, NR_EPOLL = 232, THREADS = 10000, CONNECTIONS = 100000 };
 
 static struct engine *live_engine(cc_ns window)
 {
@@ -151,4 +153,72 @@ Test(scale, what_comes_and_goes_leaves_nothing, .timeout = 120)
 	cr_expect_leq(engine_stats(e)->memory_bytes, after_30 + after_30 / 4, "%zu, then %zu",
 		      after_30, engine_stats(e)->memory_bytes);
 	engine_free(e);
+}
+
+/* The @i th of many waits of many threads for each other; now and then one that cannot be. */
+static struct cc_rec_episode wait_nr(uint32_t i)
+{
+	cc_ns at = CC_S(100) + i * CC_US(1);
+
+	return (struct cc_rec_episode){
+		.h = { .size = sizeof(struct cc_rec_episode),
+		       .kind = CC_REC_EPISODE,
+		       .aux = NR_FUTEX,
+		       .ts = at + CC_US(2) },
+		.tid = i % 1000 == 999 ? 0 : TGID + 1 + i * 7 % THREADS,
+		.seq = i / THREADS,
+		.out = at - CC_US(900),
+		.wake = at,
+		.state = 1,
+		.waker_tid = TGID + 1 + i * 13 % THREADS,
+		.waker_tgid = TGID,
+		.key = 0x1000 + i % 64 * 64,
+	};
+}
+
+/* What is kept back on the way in changes nothing of what is known in the end. */
+Test(scale, streamed_is_as_fed_one_by_one)
+{
+	enum { CNT = 5 * THREADS + 7 };
+	struct engine *fed = live_engine(0), *streamed = live_engine(0);
+	const struct cc_rec_episode last = wait_nr(CNT - 1);
+	const struct cc_request *const *a, *const *b;
+	struct path_buf pa = { 0 }, pb = { 0 };
+	struct cc_piece *walked;
+	size_t cnt, other, malformed = 0;
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		task(fed, CC_TASK_FORK, TGID + 1 + i, CC_S(99) + i);
+		task(streamed, CC_TASK_FORK, TGID + 1 + i, CC_S(99) + i);
+	}
+	for (uint32_t i = 0; i < CNT; i++) {
+		struct cc_rec_episode r = wait_nr(i);
+
+		malformed += engine_feed(fed, &r.h, sizeof(r)) == -EINVAL;
+		cr_assert_eq(engine_stream(streamed, &r.h, sizeof(r)), 0);
+	}
+	cr_expect_eq(malformed, CNT / 1000);
+	cr_assert_eq(engine_walk(streamed, last.tid, last.out, last.h.ts, &walked, &cnt), 0);
+	cr_expect_eq(cnt ? walked[cnt - 1].cls : WAIT_CLASS_CNT, WAIT_RUNQ,
+		     "the last one is known");
+	free(walked);
+	cr_assert_eq(engine_finish(fed), 0);
+	cr_assert_eq(engine_finish(streamed), 0);
+	cr_expect_eq(engine_stats(streamed)->malformed, malformed);
+	cr_expect_eq(engine_stats(streamed)->events, engine_stats(fed)->events);
+	cr_expect_eq(engine_stats(streamed)->episodes, CNT - malformed);
+	a = engine_requests(fed, &cnt);
+	b = engine_requests(streamed, &other);
+	cr_assert_eq(cnt, other);
+	cr_assert_gt(cnt, 0);
+	for (size_t i = 0; i < cnt; i++) {
+		cr_assert_eq(a[i]->tid, b[i]->tid);
+		cr_assert_eq(a[i]->path_cnt, b[i]->path_cnt);
+		cr_assert(!memcmp(request_path(a[i], &pa), request_path(b[i], &pb),
+				  a[i]->path_cnt * sizeof(struct cc_piece)));
+	}
+	path_buf_done(&pa);
+	path_buf_done(&pb);
+	engine_free(fed);
+	engine_free(streamed);
 }
