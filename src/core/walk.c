@@ -158,7 +158,7 @@ static void name_occupant(struct cc_piece *p, const struct side *s, const struct
 		return;
 	p->occupant_tid = s->occupant_tid;
 	p->occupant_tgid = s->occupant_tgid;
-	p->occupant_ns = CC_MIN(s->occupant_ns, len);
+	p->occupant_ns = CC_MIN(s->occupant_ns - others, len);
 	p->evidence |=
 		s->occupant_ns - others >= len / 2 ? CC_EV_BIT(OCCUPANT) : CC_EV_BIT(OCCUPANT_PART);
 }

@@ -400,11 +400,12 @@ Test(learned, who_had_the_cpu_longest_had_it_of_a_part_at_least)
 	static const struct {
 		int lo;
 		uint32_t occupant;
+		cc_ns had;
 		uint64_t evidence;
 	} parts[] = {
-		{ 0, 999, CC_EV_BIT(OCCUPANT) },
-		{ 6, 999, CC_EV_BIT(OCCUPANT_PART) },
-		{ 9, 0, 0 },
+		{ 0, 999, 6, CC_EV_BIT(OCCUPANT) },
+		{ 6, 999, 3, CC_EV_BIT(OCCUPANT_PART) },
+		{ 9, 0, 0, 0 },
 	};
 
 	trace_episode(&t, T0, off(NR_POLL, 2, 3, 13, 0));
@@ -416,7 +417,7 @@ Test(learned, who_had_the_cpu_longest_had_it_of_a_part_at_least)
 		cr_assert_eq(p.occupant_tid, parts[i].occupant, "%zu", i);
 		cr_assert_eq(p.evidence & (CC_EV_BIT(OCCUPANT) | CC_EV_BIT(OCCUPANT_PART)),
 			     parts[i].evidence, "%zu", i);
-		cr_assert_leq(p.occupant_ns, p.end - p.start);
+		cr_assert_eq(p.occupant_ns, parts[i].had * UNIT, "%zu", i);
 	}
 	trace_done(&t);
 }
