@@ -159,6 +159,27 @@ Test(agg_graph, tasks_that_wait_for_each_other_only_are_a_knot)
 	graph_free(&g);
 }
 
+/* A waits for B and for C, and between these C was seen to wait for D. */
+Test(agg_graph, in_whatever_order_the_waits_of_a_knot_were_seen)
+{
+	enum { A = 1, B, C, D };
+	struct path x[4];
+	struct agg_graph g;
+
+	PATH(&x[0], { 0, A, 0, 100, WAIT_COND, B });
+	PATH(&x[1], { 0, C, 0, 100, WAIT_COND, D });
+	PATH(&x[2], { 0, A, 0, 100, WAIT_COND, C });
+	PATH(&x[3], { 0, D, 0, 100, WAIT_COND, A });
+	g = graph_of(x, 4);
+	cr_assert_eq(g.group_cnt, 2);
+	cr_expect_eq(g.groups[0].cnt, 1, "B waits for nobody");
+	cr_expect_eq(g.groups[0].waited_ns, CC_MS(100));
+	cr_expect_eq(g.groups[1].cnt, 3, "A, C and D for each other");
+	cr_expect_eq(g.groups[1].inside_ns, CC_MS(300));
+	cr_expect_eq(g.groups[1].outside_ns, CC_MS(100));
+	graph_free(&g);
+}
+
 Test(agg_graph, what_is_light_holds_no_group_together)
 {
 	struct path x[1];

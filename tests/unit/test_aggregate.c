@@ -146,6 +146,26 @@ Test(aggregate, percentiles_by_nearest_rank)
 	free(all);
 }
 
+Test(aggregate, as_long_as_another_the_earlier_end_then_the_smaller_id_comes_first)
+{
+	const struct cc_request *r[4], *in[4];
+	struct sample *all = samples(4, r);
+	struct agg_sorted s;
+
+	for (int i = 0; i < 4; i++) {
+		lock_and_cpu(&all[i], i == 3 ? 900 : 1000, 5, 0);
+		in[i] = r[3 - i];
+	}
+	all[2].r.id.id = 0;
+	cr_assert_eq(agg_sort(in, 4, &s), 0);
+	cr_expect_eq(s.r[0], r[3], "it ended first");
+	cr_expect_eq(s.r[1], r[2], "of a smaller cookie");
+	cr_expect_eq(s.r[2], r[0], "the first of its connection");
+	cr_expect_eq(s.r[3], r[1]);
+	agg_sorted_done(&s);
+	free(all);
+}
+
 Test(aggregate, slow_against_typical)
 {
 	const struct cc_request *r[100];

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "answer_trace.h"
+#include "snapshot.h"
 
 TestSuite(call, .timeout = 20);
 
@@ -88,6 +89,7 @@ Test(call, a_followed_process_explains_and_gives_no_rows)
 	struct trace t = called(CC_TG_CAME | CC_TG_FOLLOWED);
 	size_t cnt;
 	const struct cc_request *const *r;
+	struct snapshot *s;
 
 	assert_path_keep(&t, R,
 			 "0:cpu[0,1) transit[1,2) 1:sockq[2,3) 1:cpu[3,4) 1:sleep[4,7) 1:cpu[7,8) "
@@ -95,5 +97,37 @@ Test(call, a_followed_process_explains_and_gives_no_rows)
 	r = engine_requests(trace_engine(&t), &cnt);
 	cr_assert_eq(cnt, 1);
 	cr_assert_eq(r[0]->id.id, SOCKET(R));
+	cr_assert_eq(snapshot_build(trace_engine(&t), &(struct cc_query){ 0 }, &s), 0);
+	cr_expect_eq(s->target_cnt, 2);
+	cr_expect_eq(s->followed_cnt, 1);
+	cr_expect(!s->targets[0].followed);
+	cr_expect(s->targets[1].followed);
+	snapshot_free(s);
 	trace_done(&t);
+}
+
+/* T0 waits in recv for T1 of the same process, which wakes it at 8 and has Q's answer sent at
+ * @sent: out of that send the wake came, unless T1 slept between. */
+static struct trace woken_by_a_send(int sent, bool slept)
+{
+	struct trace t = trace_new();
+
+	trace_on(&t, T0, -10);
+	trace_on(&t, T1, -10);
+	trace_request(&t, Q, 1, 1, T1, sent, T1);
+	trace_request(&t, R, 0, 0, T0, 10, T0);
+	trace_wait(&t, T0, NR_RECVFROM, 1, 8, 8, T1);
+	if (slept)
+		trace_irq_wait(&t, T1, NR_NANOSLEEP, 9, 11, CC_CTX_IDLE, 0);
+	trace_stop_on(&t, T0, 20);
+	trace_stop_on(&t, T1, 20);
+	return t;
+}
+
+Test(call, whose_send_ended_the_wait_worked_for_it)
+{
+	struct trace t = woken_by_a_send(8, false), slept = woken_by_a_send(12, true);
+
+	assert_path(&t, R, "0:cpu[0,1) 1:cpu[1,8) 0:cpu[8,10)");
+	assert_path(&slept, R, "0:cpu[0,1) 1:queued(Q)[1,8) 0:cpu[8,10)");
 }

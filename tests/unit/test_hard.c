@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hard cases of DESIGN section 5 that test_learned.c and test_known_answers.c do not have: wakes
- * that say less than they seem to, holders without a CPU, work whose owner is not sure, sleep,
- * joins. */
+ * that say less than they seem to, holders without a CPU, work whose owner is not sure, sleep. */
 #include <criterion/criterion.h>
 
 #include "answer_trace.h"
@@ -262,7 +261,7 @@ Test(hard, two_that_have_each_other_s_lock_are_a_cycle_and_end)
 /* ---- whose work it was -------------------------------------------------------------------- */
 
 /* T1 has a queue of waiters: it works in [2, 20) and then wakes Q's T2 at 20 and R's T0 at 21. */
-static struct trace helper(int asked)
+static struct trace helper_of(int asked)
 {
 	struct trace t = running(3);
 
@@ -271,8 +270,24 @@ static struct trace helper(int asked)
 	trace_cond_wait(&t, T1, 0xd0, -9, 1, T2);
 	trace_cond_wait(&t, T2, 0xc0, 1, 20, T1);
 	trace_irq_wait(&t, T1, NR_NANOSLEEP, 2, 19, CC_CTX_IDLE, 0);
+	trace_on(&t, T3, -50);
+	stop(&t, 4, 40);
+	return t;
+}
+
+static struct trace helper(int asked)
+{
+	struct trace t = helper_of(asked);
+
 	trace_cond_wait(&t, T0, 0xc8, asked, 21, T1);
-	stop(&t, 3, 40);
+	return t;
+}
+
+static struct trace helper_polled(void) /* what R's T0 waits for goes to nobody else */
+{
+	struct trace t = helper_of(10);
+
+	trace_wait(&t, T0, NR_POLL, 10, 21, 21, T1);
 	return t;
 }
 
@@ -287,6 +302,18 @@ Test(hard, what_a_helper_did_for_two_at_once_is_not_sure_for_whom)
 	cr_expect(has(p, CC_EV_TOGETHER));
 	cr_expect_lt(p->confidence, 90);
 	trace_done(&t);
+}
+
+/* Two of T3's episodes are lost while T1 works: a wake by it may be one of them. */
+Test(hard, where_a_wake_may_be_missing_it_is_less_sure_for_whom_a_helper_worked)
+{
+	struct trace t = helper_polled(), sure = helper_polled();
+
+	trace_lost_wait(&t, T3, NR_NANOSLEEP, 15, 16, 2, 7);
+	cr_expect(has(trace_piece(&t, R, WAIT_QUEUED), CC_EV_WAKE_MISSED));
+	cr_expect(!has(trace_piece(&sure, R, WAIT_QUEUED), CC_EV_WAKE_MISSED));
+	trace_done(&t);
+	trace_done(&sure);
 }
 
 Test(hard, who_asked_after_the_work_began_waited_behind_it)
@@ -432,88 +459,6 @@ Test(hard, what_the_machine_slept_through_says_so)
 	cr_expect(has(&over, CC_EV_SUSPENDED));
 	cr_expect_eq(engine_stats(t.e)->suspends, 1);
 	cr_expect_eq(engine_stats(t.e)->suspended_ns, 3600 * CC_S(1));
-	trace_done(&t);
-}
-
-/* ---- joins -------------------------------------------------------------------------------- */
-
-/* T0 makes T1 and T2 and waits until both are over, at 95 and 100, in the order given. */
-static struct trace join(bool longest_first)
-{
-	struct trace t = running(1);
-
-	trace_fork(&t, T1, T0, -10, -9);
-	trace_fork(&t, T2, T0, -10, -9);
-	if (longest_first) {
-		trace_cond_wait(&t, T0, 0x80, 0, 100, T2);
-	} else {
-		trace_cond_wait(&t, T0, 0x40, 0, 95, T1);
-		trace_cond_wait(&t, T0, 0x80, 95, 100, T2);
-	}
-	trace_exit(&t, T1, 95);
-	trace_exit(&t, T2, 100);
-	trace_stop_on(&t, T0, 110);
-	return t;
-}
-
-static cc_ns saved(const struct cc_piece *p)
-{
-	return (p->end - CC_MAX(p->start, CC_MIN(p->end, p->sibling_end))) / UNIT;
-}
-
-Test(hard, a_join_saves_what_the_last_took_longer_than_the_one_before)
-{
-	struct trace t = join(true);
-	struct cc_piece p = trace_walk_piece(&t, T0, 0, 100, WAIT_COND);
-
-	cr_expect_eq(p.end - p.start, 100 * UNIT);
-	cr_expect_eq(saved(&p), 5);
-	trace_done(&t);
-}
-
-Test(hard, in_whatever_order_they_are_joined)
-{
-	struct trace t = join(false);
-	struct cc_piece p = trace_walk_piece(&t, T0, 0, 95, WAIT_COND);
-
-	cr_expect_eq(saved(&p), 0, "the other one was waited for after it");
-	p = trace_walk_piece(&t, T0, 95, 100, WAIT_COND);
-	cr_expect_eq(saved(&p), 5);
-	trace_done(&t);
-}
-
-/* R's T0 gives work to T1 and T2, which wait for it at one queue, and waits for the last. */
-static struct trace fan_out(uint32_t other_queue)
-{
-	struct trace t = running(1);
-
-	trace_cond_wait(&t, T1, 0xc0, -50, 1, T0);
-	trace_cond_wait(&t, T2, other_queue, -50, 2, T0);
-	trace_request(&t, R, 0, 0, T0, 110, T0);
-	trace_cond_wait(&t, T0, 0x80, 3, 100, T1);
-	trace_stop_off_key(&t, T2, NR_POLL, 0, 95, 120);
-	trace_stop_on(&t, T0, 120);
-	trace_stop_on(&t, T1, 120);
-	return t;
-}
-
-Test(hard, workers_of_one_queue_are_a_join_too)
-{
-	struct trace t = fan_out(0xc0);
-	const struct cc_piece *p = trace_piece(&t, R, WAIT_COND);
-
-	cr_assert_not_null(p);
-	cr_expect_eq(saved(p), 5);
-	trace_done(&t);
-}
-
-Test(hard, who_waits_elsewhere_for_other_work_is_none_of_a_join)
-{
-	struct trace t = fan_out(0xe0);
-	const struct cc_piece *p = trace_piece(&t, R, WAIT_COND);
-
-	cr_assert_not_null(p);
-	cr_expect_eq(saved(p), 97);
 	trace_done(&t);
 }
 

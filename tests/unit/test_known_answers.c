@@ -44,6 +44,7 @@ Test(known_answers, 03_no_waker_stays_blocked)
 Test(known_answers, 04_message_from_a_task_with_no_data_before_it)
 {
 	struct trace t = trace_new();
+	struct cc_piece p;
 
 	trace_on(&t, T0, 0);
 	trace_on(&t, T1, 3);
@@ -51,7 +52,12 @@ Test(known_answers, 04_message_from_a_task_with_no_data_before_it)
 	trace_recv_wait(&t, T0, 2, 4, 1);
 	trace_stop_on(&t, T1, 6);
 	trace_stop_on(&t, T0, 6);
-	assert_walk(&t, T0, 0, 6, "0:cpu[0,2) 1:unknown[2,3) transit[3,4) 0:cpu[4,6)");
+	assert_walk_keep(&t, T0, 0, 6, "0:cpu[0,2) 1:unknown[2,3) transit[3,4) 0:cpu[4,6)");
+	p = trace_walk_piece(&t, T0, 0, 6, WAIT_UPSTREAM);
+	cr_expect_eq(p.waker_tid, TID(T1), "the softirq was the sender's");
+	cr_expect_eq(p.waker_tgid, TGID);
+	cr_expect_eq(p.waker_kind, CC_WAKER_TASK);
+	trace_done(&t);
 }
 
 Test(known_answers, 05_woken_by_a_new_task)

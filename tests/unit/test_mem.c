@@ -89,6 +89,28 @@ Test(mem, short_arrays_grow_out_of_their_slab)
 	cr_expect_eq(m.used, 0);
 }
 
+Test(mem, what_shrinks_keeps_what_it_has_and_grows_again)
+{
+	struct mem m = { 0 };
+	VEC(uint64_t) v = { 0 };
+
+	for (uint32_t keep = 0; keep < 3; keep++) {
+		while (v.cnt < 1000) {
+			cr_assert_eq(vec_reserve(&m, &v, v.cnt + 1), 0);
+			v.p[v.cnt] = v.cnt;
+			v.cnt++;
+		}
+		v.cnt = keep;
+		vec_shrink(&m, &v);
+		cr_expect_eq(m.used, keep * sizeof(uint64_t), "%u", keep);
+		cr_expect_eq(v.p == NULL, keep == 0);
+		for (uint32_t i = 0; i < keep; i++)
+			cr_expect_eq(v.p[i], i);
+	}
+	vec_done(&m, &v);
+	cr_expect_eq(m.used, 0);
+}
+
 struct moment {
 	uint64_t t;
 };

@@ -214,9 +214,12 @@ Test(task, preempted_and_early_woken_are_queued)
 
 Test(task, a_second_wake_proves_an_unseen_run)
 {
-	struct cc_rec_wake w = { .h = { .size = 32, .kind = CC_REC_WAKE, .ts = 15 }, .tid = TID };
+	struct cc_rec_wake w = { .h = { .size = 32, .kind = CC_REC_WAKE, .ts = 12 }, .tid = TID };
 
 	add(ep(1, 10, 12, 20));
+	cr_expect_eq(tasks_wake(&ts, &w), 1, "the episode's own, told again");
+	cr_expect_eq(ts.v.p[0].eps.cnt, 1);
+	w.h.ts = 15;
 	cr_expect_eq(tasks_wake(&ts, &w), 1);
 	cr_expect_str_eq(line(TID, 10, 20), "B10-12 L12-15 Q15-20");
 	w.h.ts = 17;
