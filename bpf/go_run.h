@@ -170,7 +170,7 @@ static __noinline int go_left(struct task_struct *cur, struct task_state *st, __
 		s->state = CC_BPF_GO_YIELDED;
 	}
 	st->go_run = 0;
-	st->go_free = at;
+	st->go_free = at + 1; /* what is told as of @at was its doing */
 	return 0;
 }
 

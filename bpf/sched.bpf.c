@@ -509,8 +509,12 @@ int sched_waking(__u64 *ctx)
 	st->waker_ctx = context;
 	st->wake_timer = by_wait_timer(c);
 	throttle_clock(p, c, now, &st->thr_rq, &st->thr_ns);
-	if (off && now - st->out >= cfg.stack_min_ns)
+	if (off && now - st->out >= cfg.stack_min_ns) {
+		/* whose doing this is: the goroutine may have come to run unseen, and end so */
+		if (context == CC_CTX_TASK && !st->go_none)
+			go_look_current(now);
 		slow_wake(ctx, p, st, cur, c, now);
+	}
 	st->wake = now; /* last: the switch-out on another CPU may look at once */
 	if (context == CC_CTX_KTHREAD || (context == CC_CTX_TASK && cur->tgid != p->tgid))
 		name_waker(cur, now);

@@ -131,6 +131,7 @@ bool classify_futex_is_across(const struct side *side)
 	return side->futex && !(side->op & OP_PRIVATE);
 }
 
+#define GO_RWLOCK "sync.(*RWMutex)."
 #define SITE_FRAMES 6 /* innermost ones, of the C library or Go's runtime */
 
 /* glibc waits by a bitset for rwlocks, semaphores and condition variables alike, Rust for all it
@@ -206,6 +207,24 @@ enum futex_site classify_site(const struct names *n, const struct side *side)
 			return site;
 	}
 	return FUTEX_SITE_NONE;
+}
+
+int classify_go_lock(const struct names *n, uint64_t ustack)
+{
+	struct engine_stack s;
+	struct engine_frame f;
+	bool named = false;
+
+	if (!ustack || !names_get_stack(n, ustack, &s))
+		return -1;
+	for (uint32_t i = 0; i < CC_MIN(s.cnt, SITE_FRAMES); i++) {
+		if (!names_get_frame(n, s.tgid, s.gen, s.ip[i], &f))
+			continue;
+		named = true;
+		if (memmem(f.text, f.text_len, GO_RWLOCK, sizeof(GO_RWLOCK) - 1))
+			return 1;
+	}
+	return named ? 0 : -1;
 }
 
 enum wait_class classify_futex(const struct side *side)

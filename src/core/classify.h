@@ -35,7 +35,8 @@ struct wait_kind {
 	bool guessed; /* from the syscall alone */
 	bool shared;  /* a lock that several may have at a time, or may be: who let go last had it
 		       * last, no more */
-	enum futex_site site; /* of a futex: its own stack's, or that of others on the same one */
+	/* of a futex: its own stack's, or that of others on the same one; RWLOCK of Go's, too */
+	enum futex_site site;
 };
 
 struct classifier { /* borrowed */
@@ -53,6 +54,10 @@ bool classify_is_futex(const struct classifier *c, const struct episode *ep);
 
 /* Of a wait that classify_futex() cannot tell without, once its stack has names. */
 enum futex_site classify_site(const struct names *n, const struct side *side);
+
+/* Of a goroutine's wait for a lock, by the functions on its stack: whether several may have that at
+ * a time, 1 or 0; -1: no stack, or no names. */
+int classify_go_lock(const struct names *n, uint64_t ustack);
 
 /* The call says that other processes may have the futex too. */
 bool classify_futex_is_across(const struct side *side);

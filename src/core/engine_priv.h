@@ -87,6 +87,8 @@ struct served {             /* whose work a task did */
 	uint64_t evidence;
 	bool ambiguous; /* it may be the work of others too */
 	bool by_wakes;  /* told by the waits that it ended, which may not be all there were */
+	uint32_t giver; /* tid of the goroutine that gave it the item that says so; 0: none ... */
+	cc_ns given;    /* ... then */
 };
 
 struct engine {
@@ -369,6 +371,20 @@ bool go_walk_is_idle(const struct engine *e, const struct task *t, const struct 
 		     const struct wait_kind *k);
 /* The wait was for a thing that others have meanwhile, though its class is that of work. */
 bool go_walk_is_resource(const struct engine *e, const struct task *t, const struct episode *ep);
+/* Of such a wait: since when in it @holder, who put the thing back at @to, had it (0: all of it),
+ * and who had it until then (tid; 0: nobody is known to have). */
+struct go_turn {
+	cc_ns since;
+	uint32_t before;
+	bool several; /* there is more than one of them: others had one too */
+};
+struct go_turn go_walk_turn(const struct engine *e, const struct task *t, const struct episode *ep,
+			    uint32_t holder, cc_ns to);
+/* There is a timeline of @t, which may be NULL. */
+static inline bool is_traced(const struct task *t) { return t && t->timeline; }
+/* Whose doing it is what thread @tid did at @at: the goroutine's that was on it, else its own.
+ * NULL: it is not known. */
+struct task *go_walk_doer(const struct engine *e, uint32_t tid, cc_ns at);
 uint32_t go_runq_resource(struct engine *e);
 /* What a goroutine waited on; 0: not told. */
 uint32_t go_resource(struct engine *e, const struct task *t, const struct episode *ep);

@@ -18,40 +18,75 @@ static uint64_t channel_key(uint32_t tgid, uint64_t channel) { return map_mix2(c
 
 enum go_channel go_channel_kind(const struct tasks *ts, uint32_t tgid, uint64_t channel)
 {
-	return map_get(&ts->go.channels, channel_key(tgid, channel)) ? GO_CHAN_RESOURCE
-								     : GO_CHAN_WORK;
+	return (enum go_channel)map_get(&ts->go.channels, channel_key(tgid, channel));
+}
+
+const struct go_recv *go_took(const struct tasks *ts, const struct task *t, uint64_t channel,
+			      cc_ns to)
+{
+	const struct go_state *g = task_go(ts, t);
+	uint32_t i = g ? vec_lower_bound(&g->got, t, to + 1) : 0;
+
+	for (uint32_t n = 0; i-- > 0 && n < LOOK_BACK; n++)
+		if (g->got.p[i].channel == channel)
+			return &g->got.p[i];
+	return NULL;
 }
 
 static int is_resource(struct tasks *ts, uint32_t tgid, uint64_t channel)
 {
+	if (go_channel_kind(ts, tgid, channel) != GO_CHAN_WORK)
+		return 0;
 	return map_put(ts->mem, &ts->go.channels, channel_key(tgid, channel), GO_CHAN_RESOURCE);
 }
 
-/* @t put something into a channel; maybe it took something out of it before. */
-static int learn_put(struct tasks *ts, const struct task *t, uint64_t channel)
+/* One more or less have something out of a channel of resources. Those who had before that was
+ * known are not counted. */
+static int count_had(struct tasks *ts, uint32_t tgid, uint64_t channel, int by)
 {
-	struct go_state *g = task_go(ts, t);
-	bool known = false;
+	uint64_t key = channel_key(tgid, channel);
+	uint32_t cnt = map_get(&ts->go.had, key);
+	int err;
 
+	cnt = (cnt ? cnt : 1) + (uint32_t)by;
+	err = map_put(ts->mem, &ts->go.had, key, cnt);
+	if (!err && cnt > 2)
+		err = map_put(ts->mem, &ts->go.channels, key, GO_CHAN_SEVERAL);
+	return err;
+}
+
+static struct go_put *put_find(struct go_state *g, uint64_t channel)
+{
 	for (uint32_t i = 0; i < GO_PUT_CNT; i++)
-		known |= g->put[i] == channel;
-	if (!known)
-		g->put[g->put_at++ % GO_PUT_CNT] = channel;
-	for (uint32_t i = g->got.cnt, n = 0; i-- > 0 && n < LOOK_BACK; n++)
-		if (g->got.p[i].channel == channel)
-			return is_resource(ts, t->tgid, channel);
-	return 0;
+		if (g->put[i].channel == channel)
+			return &g->put[i];
+	return NULL;
+}
+
+/* @t put something into a channel; maybe it took something out of it before. */
+static int learn_put(struct tasks *ts, const struct task *t, uint64_t channel, cc_ns at)
+{
+	const struct go_recv *took = go_took(ts, t, channel, at);
+	struct go_state *g = task_go(ts, t);
+	struct go_put *put = put_find(g, channel);
+	cc_ns before = put ? put->t : 0;
+
+	if (!put) {
+		put = &g->put[g->put_at++ % GO_PUT_CNT];
+		put->channel = channel;
+	}
+	put->t = at;
+	if (!took)
+		return 0;
+	if (took->counted && took->t > before)
+		return count_had(ts, t->tgid, channel, -1);
+	return is_resource(ts, t->tgid, channel);
 }
 
 /* It took something out; maybe it put something in before. */
 static int learn_got(struct tasks *ts, const struct task *t, uint64_t channel)
 {
-	const struct go_state *g = task_go(ts, t);
-
-	for (uint32_t i = 0; i < GO_PUT_CNT; i++)
-		if (g->put[i] == channel)
-			return is_resource(ts, t->tgid, channel);
-	return 0;
+	return put_find(task_go(ts, t), channel) ? is_resource(ts, t->tgid, channel) : 0;
 }
 
 static uint64_t sent_key(const struct cc_rec_go_item *r)
@@ -121,10 +156,11 @@ static int received(struct tasks *ts, uint32_t by, struct go_recv got)
 	for (uint32_t j = i; j < g->got.cnt && g->got.p[j].t == got.t; j++)
 		if (g->got.p[j].channel == got.channel)
 			return 0; /* told from both sides */
+	got.counted = go_channel_kind(ts, t->tgid, got.channel) != GO_CHAN_WORK;
 	memmove(&g->got.p[i + 1], &g->got.p[i], (g->got.cnt - i) * sizeof(got));
 	g->got.p[i] = got;
 	g->got.cnt++;
-	return 0;
+	return got.counted ? count_had(ts, t->tgid, got.channel, 1) : 0;
 }
 
 /* Taken out of a buffer: whose it was the item tells, if only one such was there. */
@@ -169,11 +205,11 @@ int go_item(struct tasks *ts, const struct cc_rec_go_item *r)
 		t = &ts->v.p[ti];
 	}
 	if (!peer && sent)
-		return learn_put(ts, t, r->channel) ?: put_into(ts, r, ti);
+		return learn_put(ts, t, r->channel, r->h.ts) ?: put_into(ts, r, ti);
 	if (!peer)
 		return learn_got(ts, t, r->channel) ?: taken(ts, r, ti);
-	err = learn_got(ts, sent ? peer : t, r->channel)
-		      ?: learn_put(ts, sent ? t : peer, r->channel);
+	err = learn_put(ts, sent ? t : peer, r->channel, r->h.ts)
+		      ?: learn_got(ts, sent ? peer : t, r->channel);
 	if (err)
 		return err;
 	got = (struct go_recv){

@@ -290,6 +290,8 @@ static bool by_item(struct engine *e, const struct task *t, cc_ns at, uint32_t h
 	ret->evidence =
 		s.evidence | (got->how == GO_HOW_EXACT ? CC_EV_BIT(GO_ITEM) : CC_EV_BIT(GO_PEEK));
 	ret->ambiguous = s.ambiguous;
+	ret->giver = from->tid;
+	ret->given = got->sent;
 	if (is_shared(e, t)) {
 		ret->ambiguous = true;
 		ret->evidence |= CC_EV_BIT(GO_SHARED);

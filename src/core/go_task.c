@@ -28,6 +28,7 @@ void go_tasks_done(struct tasks *ts)
 	map_done(ts->mem, &g->by_goid);
 	map_done(ts->mem, &g->by_sent);
 	map_done(ts->mem, &g->channels);
+	map_done(ts->mem, &g->had);
 }
 
 /* ---- who ---------------------------------------------------------------------------------- */

@@ -34,16 +34,22 @@ struct go_recv { /* an item that a goroutine received */
 	cc_ns sent;    /* when it was sent */
 	uint32_t from; /* tid of the goroutine that sent it; 0: not known */
 	uint8_t how;   /* enum go_how */
+	bool counted;  /* in go_tasks.had, until it puts it back */
 };
 
 #define GO_PUT_CNT 4 /* channels that a goroutine put something into last */
+
+struct go_put {
+	uint64_t channel;
+	cc_ns t; /* the last time */
+};
 
 struct go_state {      /* beside a task */
 	uint64_t goid; /* 0: a thread */
 	uint64_t start_pc, go_pc;
 	uint32_t last_thread; /* tid; of a goroutine */
 	uint32_t put_at;
-	uint64_t put[GO_PUT_CNT];
+	struct go_put put[GO_PUT_CNT];
 	uint64_t judged_at;      /* go_serve.c: engine_stats.events when it was judged */
 	bool mux;                /* go_request.c: of its connection each stream is a request */
 	bool shared;             /* ... to serve many requests at once */
@@ -83,6 +89,7 @@ struct go_tasks {
 	struct map by_goid;  /* mix of tgid and goid -> 1 + index of the task */
 	struct map by_sent;  /* mix of channel and item -> 1 + index in sent */
 	struct map channels; /* mix of tgid and channel -> enum go_channel */
+	struct map had;      /* ... of resources -> 1 + so many goroutines have one out of it */
 	uint32_t handles;    /* given out */
 	uint64_t refused;    /* goroutines for which there was no room */
 };
@@ -107,8 +114,15 @@ uint32_t go_on_thread(const struct tasks *ts, uint32_t tid, cc_ns at);
 cc_ns go_on_end(const struct go_state *g, uint32_t i);
 
 /* Of a channel: what goes through it. */
-enum go_channel { GO_CHAN_WORK = 0, GO_CHAN_RESOURCE = 1 };
+enum go_channel {
+	GO_CHAN_WORK = 0,
+	GO_CHAN_RESOURCE, /* one goes from goroutine to goroutine, by all that was seen */
+	GO_CHAN_SEVERAL,  /* a resource of which several had one at a time */
+};
 enum go_channel go_channel_kind(const struct tasks *ts, uint32_t tgid, uint64_t channel);
+/* What @t took out of a channel of resources last, until @to. NULL: it was not seen to. */
+const struct go_recv *go_took(const struct tasks *ts, const struct task *t, uint64_t channel,
+			      cc_ns to);
 
 /* Drops what was over before @before; goroutines dead by then are forgotten. */
 void go_evict(struct tasks *ts, cc_ns before);

@@ -104,6 +104,14 @@ static enum wait_class of_io(const struct engine *e, const struct task *t, const
 	}
 }
 
+/* A sync.RWMutex, which several readers may have at a time. */
+static bool is_shared_lock(const struct engine *e, const struct task *t, const struct episode *ep)
+{
+	uint32_t res = go_resource_find(e, t, ep);
+
+	return res && e->res.v.p[res - 1].shared;
+}
+
 struct wait_kind go_classify(const struct engine *e, const struct task *t, const struct episode *ep)
 {
 	struct wait_kind k = {
@@ -113,6 +121,8 @@ struct wait_kind go_classify(const struct engine *e, const struct task *t, const
 	if (is_io(k.cls))
 		k.cls = of_io(e, t, ep);
 	k.is_lock = k.cls == WAIT_MUTEX || k.cls == WAIT_SEMA;
+	if (k.cls == WAIT_MUTEX && is_shared_lock(e, t, ep))
+		k.site = FUTEX_SITE_RWLOCK;
 	if (k.cls == WAIT_NET_RECV || k.cls == WAIT_CHAN || k.cls == WAIT_SELECT ||
 	    k.cls == WAIT_COND || k.cls == WAIT_UNIX)
 		k.idle = IDLE_WHEN_FREE;
@@ -135,7 +145,32 @@ bool go_walk_is_resource(const struct engine *e, const struct task *t, const str
 	const struct go_wait *g = ep_go_wait(&e->tasks, ep);
 
 	return g && g->object && object_class(ep) == WAIT_CHAN &&
-	       go_channel_kind(&e->tasks, t->tgid, g->object) == GO_CHAN_RESOURCE;
+	       go_channel_kind(&e->tasks, t->tgid, g->object) != GO_CHAN_WORK;
+}
+
+struct go_turn go_walk_turn(const struct engine *e, const struct task *t, const struct episode *ep,
+			    uint32_t holder, cc_ns to)
+{
+	uint64_t channel = ep_go_wait(&e->tasks, ep)->object;
+	const struct task *h = tasks_find(&e->tasks, holder, to);
+	const struct go_recv *took = h ? go_took(&e->tasks, h, channel, to) : NULL;
+	struct go_turn turn = {
+		.several = go_channel_kind(&e->tasks, t->tgid, channel) == GO_CHAN_SEVERAL,
+	};
+
+	/* before that it lay in the channel, or somebody had it who gave it from hand to hand */
+	if (took && took->t > ep->out && took->t < to) {
+		turn.since = took->t;
+		turn.before = took->sent == took->t ? took->from : 0;
+	}
+	return turn;
+}
+
+struct task *go_walk_doer(const struct engine *e, uint32_t tid, cc_ns at)
+{
+	uint32_t on = go_on_thread(&e->tasks, tid, at);
+
+	return on == GO_NONE ? tasks_find(&e->tasks, tid, at) : &e->tasks.v.p[on];
 }
 
 /* What is waited for may come by a timer: a select with a timeout, a channel of ticks. */

@@ -116,17 +116,42 @@ static bool maybe_together(const struct task *t, cc_ns since, cc_ns start, cc_ns
 	       task_ran_through(t, at, end, &cpu) && cpu < little;
 }
 
-/* A helper that served another request meanwhile was busy, not helping. */
+/* Who gave the helper what it worked on for the request, of which it knew nothing before that;
+ * NULL: whoever waits for it did, or it is not known. */
+static struct task *giver_of(const struct helper *h, const struct served *s, uint16_t depth)
+{
+	struct walk *w = h->w;
+	struct task *t =
+		s->giver && s->given > h->lo && !s->ambiguous && cc_reqid_eq(s->id, h->serving)
+			? tasks_find(&w->e->tasks, s->giver, s->given)
+			: NULL;
+	bool cycle;
+
+	return is_traced(t) && walk_may_nest(w, (uint32_t)(t - w->e->tasks.v.p), depth, &cycle)
+		       ? t
+		       : NULL;
+}
+
+/* A helper that served another request meanwhile was busy, not helping; before one that goes from
+ * helper to helper came to it, it was that of the one before. */
 static void nest_help(struct helper *h, uint16_t depth)
 {
 	struct walk *w = h->w;
 	const struct task *t = &w->e->tasks.v.p[h->ti];
+	struct helper before = *h;
+	cc_ns lo = h->lo;
 
-	for (cc_ns at = h->hi, start; at > h->lo && !w->err; at = start) {
+	before.hi = 0;
+	for (cc_ns at = h->hi, start; at > lo && !w->err; at = start) {
 		struct served s = served_before(h, at);
+		const struct task *giver = before.hi ? NULL : giver_of(h, &s, depth);
 		uint64_t evidence = w->evidence;
 
-		start = s.since;
+		if (giver) {
+			before.ti = (uint32_t)(giver - w->e->tasks.v.p);
+			before.hi = before.until = lo = s.given;
+		}
+		start = CC_MAX(s.since, lo);
 		w->evidence |= s.evidence;
 		if (s.id.kind == CC_REQID_NONE || cc_reqid_eq(s.id, h->serving))
 			walk_span(w, h->ti, start, at, at == h->hi, depth);
@@ -137,6 +162,11 @@ static void nest_help(struct helper *h, uint16_t depth)
 		else
 			emit_busy(w, h->ti, start, at, depth, WAIT_QUEUED, s.id);
 		w->evidence = evidence;
+	}
+	if (before.hi && !w->err) {
+		w->stack[w->depth++] = (struct walk_frame){ .task = before.ti };
+		nest_help(&before, depth);
+		w->depth--;
 	}
 }
 

@@ -48,6 +48,7 @@ struct resource {
 	uint8_t learned; /* FD: CC_FD_*, from the EXTRA of a slow wait on it, for short ones that
 			  * have none; 0: not known */
 	struct futex_kind futex; /* the same of a FUTEX; its stack tells more than the call */
+	bool shared; /* GO: a lock that several may have at a time, as its waits' stacks tell */
 	bool across; /* FUTEX of a process: others have it too, its wakes are with shm_* */
 	uint32_t shm_dev;
 	uint64_t shm_id, shm_off; /* of its RES_SHARED; 0: FUTEX_OF_ALL, by address */

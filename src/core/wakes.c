@@ -147,12 +147,29 @@ static bool learn_across(struct resource *r, const struct side *s)
 	return news;
 }
 
+/* Of a mutex or of an RWMutex a wait is the same to the runtime: the stack tells. */
+static int learn_go_lock(struct engine *e, const struct task *t, const struct episode *ep)
+{
+	int shared = classify_go_lock(&e->names, ep_go_wait(&e->tasks, ep)->ustack);
+	uint32_t res;
+
+	if (shared < 0)
+		return 0;
+	res = lock_resource(e, t, ep);
+	if (!res)
+		return -ENOMEM;
+	e->res.v.p[res - 1].shared = shared;
+	return 0;
+}
+
 /* What a slow wait tells about its futex or descriptor holds for the short ones on it. */
 static int learn(struct engine *e, const struct task *t, const struct episode *ep)
 {
 	struct side *s = ep->side && !ep_is_go(ep) ? &e->tasks.sides.p[ep->side] : NULL;
 	uint32_t res;
 
+	if (ep_is_go(ep) && is_on_lock(e, ep))
+		return learn_go_lock(e, t, ep);
 	if (!s || !s->told)
 		return 0;
 	if (classify_is_futex(&e->cls, ep) && s->futex) {

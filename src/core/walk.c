@@ -212,6 +212,24 @@ static void rewind_to(struct walk *w, uint32_t since, cc_ns t)
 	}
 }
 
+/* A goroutine that none made: a timer did (time.AfterFunc), which somebody had set. */
+static bool is_timers(const struct walk *w, const struct task *t)
+{
+	const struct go_proc *p = task_is_go(t) ? go_proc(&w->e->tasks, t->tgid) : NULL;
+
+	return p && p->waits && t->born != CC_NEVER && !t->cut && !t->parent_tid;
+}
+
+static void walk_timer(struct walk *w, const struct task *t, cc_ns a, cc_ns b, uint16_t depth)
+{
+	struct cc_piece *p = put_leaf(w, t, a, b, depth, WAIT_SLEEP, CC_EV_BIT(GO_RUNTIME));
+
+	if (p) {
+		p->ended = CC_ENDED_TIMEOUT;
+		p->waker_kind = CC_WAKER_TIMER;
+	}
+}
+
 /* Nothing is known of the task before @hi. Goes on with its parent, or with who sent the last
  * message it got. @first: number of pieces before this span's. Returns how far back it came. */
 static cc_ns walk_no_data(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, cc_ns span_end,
@@ -222,6 +240,10 @@ static cc_ns walk_no_data(struct walk *w, uint32_t ti, cc_ns lo, cc_ns hi, cc_ns
 	struct message m = { 0 };
 	bool cycle;
 
+	if (is_timers(w, t) && hi <= t->born) {
+		walk_timer(w, t, from, hi, depth);
+		return from;
+	}
 	if (t->born != CC_NEVER && hi <= t->born && !t->cut && t->parent_tid) {
 		other = tasks_find(&w->e->tasks, t->parent_tid, t->born);
 		m.sent = hi;

@@ -57,8 +57,6 @@ static enum cc_ended how_ended(const struct wait *x, const struct episode *ep, c
 	return ep->wake ? CC_ENDED_WAKE : CC_ENDED_RAN;
 }
 
-static bool is_traced(const struct task *t) { return t && t->timeline; }
-
 /* What all pieces of the wait have. */
 static void describe(struct walk *w, struct wait *x)
 {
@@ -104,7 +102,9 @@ static void describe(struct walk *w, struct wait *x)
 	}
 	p->waker_kind = (uint8_t)walk_waker_kind(ep, s);
 	if (ep_task_wake(ep)) {
-		p->waker_tid = ep->waker_tid;
+		const struct task *waker = go_walk_doer(w->e, ep->waker_tid, ep->wake);
+
+		p->waker_tid = waker ? waker->tid : ep->waker_tid;
 		p->waker_tgid = ep->waker_tgid;
 		if (w->e->stats.option[CC_OPT_IMPORTED] &
 		    (CC_IMPORTED_NO_CONTEXT | CC_IMPORTED_WAKEUPS))
@@ -262,14 +262,14 @@ static void emit_part(struct walk *w, struct wait *x, const struct lock_part *pa
 	}
 	if (x->kind.shared || part->came_by || x->several)
 		p.evidence |= CC_EV_BIT(LET_GO_LAST);
-	else if (!x->kind.is_lock)
+	else if (!x->kind.is_lock && !ep_is_go(x->tp->ep))
 		p.evidence |= CC_EV_BIT(IN_TURN);
 	if (x->apart)
 		p.evidence |= CC_EV_BIT(APART);
 	if (tasks_gap_within(&w->e->tasks, t->tgid, part->from, part->to))
 		p.evidence |= CC_EV_BIT(WAKE_MISSED); /* and with it another holder */
-	holder = tasks_find(&w->e->tasks, part->holder, part->to);
-	p.holder_tid = part->holder;
+	holder = go_walk_doer(w->e, part->holder, part->to);
+	p.holder_tid = holder ? holder->tid : part->holder;
 	p.holder_tgid = holder ? holder->tgid : 0;
 	if (!is_traced(holder)) {
 		p.flags |= CC_PC_NOT_TRACED;
@@ -421,22 +421,34 @@ static void walk_lock(struct walk *w, struct wait *x, const struct episode *last
 	emit_part(w, x, &part);
 }
 
+/* Of a channel of things, such as connections: who put one back had it since it took it, which is
+ * seen. */
+static void walk_turns(struct walk *w, struct wait *x)
+{
+	const struct task *t = &w->e->tasks.v.p[x->ti];
+	const struct episode *ep = x->tp->ep;
+	struct lock_part part = { .to = ep->wake, .holder = ep->waker_tid };
+
+	do {
+		struct go_turn turn = go_walk_turn(w->e, t, ep, part.holder, part.to);
+
+		part.from = CC_MAX(turn.since, ep->out);
+		part.came_by = turn.several;
+		emit_part(w, x, &part);
+		part = (struct lock_part){ .to = part.from, .holder = turn.before };
+		t = &w->e->tasks.v.p[x->ti]; /* the walk may make tasks */
+	} while (part.to > ep->out && part.holder && !w->err);
+	part.from = ep->out;
+	emit_part(w, x, &part);
+}
+
 /* ---- everything else (rules 5 to 7) ------------------------------------------------------- */
 
-/* A semaphore may be a lock; who gives a pooled thing back had it. */
-static enum nest_kind nest_kind_of(const struct walk *w, struct wait *x)
+/* A semaphore of Go's may be a lock. */
+static enum nest_kind nest_kind_of(const struct wait *x)
 {
-	const struct episode *ep = x->tp->ep;
-
-	if (!ep_is_go(ep))
-		return x->kind.cls == WAIT_LOCK ? NEST_LOCK : NEST_HELP;
-	if (go_walk_is_resource(w->e, &w->e->tasks.v.p[x->ti], ep)) {
-		x->piece.holder_tid = x->piece.waker_tid;
-		x->piece.holder_tgid = x->piece.waker_tgid;
-		x->piece.evidence |= CC_EV_BIT(HOLDER_CUT);
-		return NEST_LOCK;
-	}
-	return x->kind.is_lock ? NEST_LOCK : NEST_HELP;
+	return x->kind.cls == WAIT_LOCK || (x->kind.is_lock && ep_is_go(x->tp->ep)) ? NEST_LOCK
+										    : NEST_HELP;
 }
 
 /* Every wake on the lock is known: each ends one holder's part. Not of an rwlock, which several
@@ -510,7 +522,7 @@ static void walk_woken(struct walk *w, struct wait *x, const struct episode *ep)
 	cc_ns sent = ep == x->tp->ep ? ep->wake : x->b; /* later than this slice: all of it */
 
 	if (ep_task_wake(ep)) {
-		waker = tasks_find(&w->e->tasks, ep->waker_tid, ep->wake);
+		waker = go_walk_doer(w->e, ep->waker_tid, ep->wake);
 		if (!is_traced(waker)) {
 			p->flags |= CC_PC_NOT_TRACED;
 			p->evidence |= CC_EV_BIT(WAKER_UNTRACED);
@@ -530,7 +542,7 @@ static void walk_woken(struct walk *w, struct wait *x, const struct episode *ep)
 			walk_emit(w, p);
 			return;
 		}
-		waker = tasks_find(&w->e->tasks, m.sender_tid, m.sent);
+		waker = go_walk_doer(w->e, m.sender_tid, m.sent);
 		if (!is_traced(waker)) {
 			walk_emit(w, p);
 			return;
@@ -547,9 +559,10 @@ static void walk_woken(struct walk *w, struct wait *x, const struct episode *ep)
 		w->serving = answered;
 	w->until = ep == x->tp->ep ? 0 : ep->wake;
 	/* who ended it is known, but not since when that one had it, nor whether alone */
-	if (x->kind.cls == WAIT_LOCK || is_token(w, x, waker, sent))
+	if (x->kind.cls == WAIT_LOCK || x->kind.site == FUTEX_SITE_RWLOCK ||
+	    is_token(w, x, waker, sent))
 		w->evidence |= CC_EV_BIT(LET_GO_LAST);
-	emit_explained(w, p, waker, CC_MIN(sent, x->b), nest_kind_of(w, x), 0);
+	emit_explained(w, p, waker, CC_MIN(sent, x->b), nest_kind_of(x), 0);
 	w->evidence = evidence;
 	w->until = 0;
 	w->serving = serving;
@@ -567,7 +580,10 @@ void walk_wait(struct walk *w, uint32_t ti, cc_ns a, cc_ns b, const struct tl_pi
 		return;
 	}
 	last = whole_wait(w, &x);
-	if (is_lock_cut(&x) || is_taken_in_turn(w, &x, last))
+	if (ep_is_go(tp->ep) && ep_task_wake(tp->ep) &&
+	    go_walk_is_resource(w->e, &w->e->tasks.v.p[ti], tp->ep))
+		walk_turns(w, &x);
+	else if (is_lock_cut(&x) || is_taken_in_turn(w, &x, last))
 		walk_lock(w, &x, last);
 	else
 		walk_woken(w, &x, last);

@@ -50,12 +50,15 @@ static struct cc_rec_go_episode episode(struct go_wait_args a)
 	};
 }
 
-void go_waits(struct trace *t, struct go_wait_args a)
+void go_waits_in(struct trace *t, struct go_wait_args a, uint64_t key)
 {
 	struct cc_rec_go_episode r = episode(a);
 
+	r.ustack = key;
 	PUT(t, r);
 }
+
+void go_waits(struct trace *t, struct go_wait_args a) { go_waits_in(t, a, 0); }
 
 void go_parked(struct trace *t, int g, enum wait_class cls, int tid, int out, uint64_t object,
 	       int at)
@@ -123,14 +126,8 @@ void go_dead(struct trace *t, int g, int at)
 	PUT(t, r);
 }
 
-void go_named(struct trace *t, int g, uint64_t pc, const char *name)
+static void frame(struct trace *t, uint64_t pc, const char *name)
 {
-	struct cc_rec_go_task r = {
-		.h = { .kind = CC_REC_GO_TASK, .aux = 2, .ts = AT(0) },
-		.goid = (uint64_t)g,
-		.tgid = TGID,
-		.start_pc = pc,
-	};
 	struct {
 		struct cc_rec_name n;
 		char text[64];
@@ -142,8 +139,34 @@ void go_named(struct trace *t, int g, uint64_t pc, const char *name)
 	};
 
 	memcpy(n.text, name, strlen(name));
-	PUT(t, r);
 	trace_put(t, &n, sizeof(n));
+}
+
+void go_stack(struct trace *t, uint64_t key, const char *name)
+{
+	struct {
+		struct cc_rec_stack s;
+		uint64_t ip[1];
+	} s = { .s = { .h = { .kind = CC_REC_STACK, .aux = 1, .ts = AT(0) },
+		       .key = key,
+		       .tgid = TGID },
+		.ip = { key } };
+
+	trace_put(t, &s, sizeof(s));
+	frame(t, key, name);
+}
+
+void go_named(struct trace *t, int g, uint64_t pc, const char *name)
+{
+	struct cc_rec_go_task r = {
+		.h = { .kind = CC_REC_GO_TASK, .aux = 2, .ts = AT(0) },
+		.goid = (uint64_t)g,
+		.tgid = TGID,
+		.start_pc = pc,
+	};
+
+	PUT(t, r);
+	frame(t, pc, name);
 }
 
 static void item(struct trace *t, uint16_t aux, uint8_t flags, int g, int peer, uint64_t ch,

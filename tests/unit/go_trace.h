@@ -22,6 +22,8 @@ struct go_wait_args {
 /* Waited over [out, wake), ran again on in_tid at in; waker NOBODY and wake NEVER: netpoll, timer.
  */
 void go_waits(struct trace *t, struct go_wait_args a);
+/* The same with stack @key. */
+void go_waits_in(struct trace *t, struct go_wait_args a, uint64_t key);
 #define GO_WAITS(t, ...) go_waits((t), (struct go_wait_args){ __VA_ARGS__ })
 /* Parked since out, seen at @at. */
 void go_parked(struct trace *t, int g, enum wait_class cls, int tid, int out, uint64_t object,
@@ -33,6 +35,8 @@ void go_io(struct trace *t, int g, int tid, int out, int in, int in_tid, uint64_
 void go_born(struct trace *t, int g, int parent, int born, int in, int tid);
 void go_dead(struct trace *t, int g, int at);
 void go_named(struct trace *t, int g, uint64_t pc, const char *name);
+/* Stack @key is one frame, of that name. */
+void go_stack(struct trace *t, uint64_t key, const char *name);
 
 /* Items: given to one that waits, taken from one that waits, put into a buffer, taken out of it. */
 void go_gives(struct trace *t, int from, int to, uint64_t ch, uint64_t item, int at);

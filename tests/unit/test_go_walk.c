@@ -275,6 +275,134 @@ Test(go_walk, a_mutex_is_cut_at_each_release)
 	trace_done(&t);
 }
 
+/* A blocking call is a thread's wait; who ends it is the goroutine on the other thread, whose time
+ * before that need not have been there. */
+Test(go_walk, a_thread_is_woken_by_a_goroutine)
+{
+	struct trace t = go_trace(14);
+	const struct cc_piece *p;
+
+	go_got(&t, 1, T0, 0);
+	go_got(&t, 3, T1, 0);
+	go_got(&t, 2, T2, 0);
+	GO_WAITS(&t, WAIT_SLEEP, 2, T2, 2, NEVER, NOBODY, 6, T1, 0);
+	go_left(&t, 3, T1, 5);
+	trace_wait(&t, T0, NR_POLL, 3, 7, 7, T1);
+	request(&t, 1, 9, T0);
+	assert_path_keep(&t, R, "g1:cpu[1,3) g2:sleep[3,6) g2:cpu[6,7) g1:cpu[7,9)");
+	p = trace_piece(&t, R, WAIT_POLL);
+	cr_expect_eq(p->waker_tid, trace_piece(&t, R, WAIT_SLEEP)->tid);
+	trace_done(&t);
+}
+
+/* g3 and g4 are no readers for all that the runtime tells: the stack says what it is. */
+Test(go_walk, of_an_rwmutex_no_holder_is_named)
+{
+	for (int rw = 0; rw < 2; rw++) {
+		struct trace t = go_trace(14);
+		const struct cc_piece *p;
+
+		go_stack(&t, 0x77, rw ? "sync.(*RWMutex).Lock" : "sync.(*Mutex).lockSlow");
+		go_got(&t, 1, T0, 0);
+		go_got(&t, 2, T1, 0);
+		GO_WAITS(&t, WAIT_SLEEP, 2, T1, 2, NEVER, NOBODY, 6, T1, 0);
+		go_waits_in(&t, (struct go_wait_args){ WAIT_MUTEX, 1, T0, 3, 7, 2, 8, T0, MU },
+			    0x77);
+		request(&t, 1, 10, T0);
+		assert_path_keep(&t, R,
+				 "g1:cpu[1,3) g2:sleep[3,6) g2:cpu[6,7) g1:runq[7,8) g1:cpu[8,10)");
+		p = trace_piece(&t, R, WAIT_MUTEX);
+		cr_expect_eq(p->holder_tid, rw ? 0 : p->waker_tid);
+		cr_expect_geq(p->confidence, 90);
+		p = trace_piece(&t, R, WAIT_SLEEP);
+		cr_expect_eq(!!(p->evidence & CC_EV_BIT(LET_GO_LAST)), rw);
+		trace_done(&t);
+	}
+}
+
+/* The one connection goes from g2 to g3 at 6, to g1 at 9. With a second one, that g4 has, others
+ * than they had what g1 waited for. */
+Test(go_walk, a_channel_of_things_is_cut_where_they_change_hands)
+{
+	for (int several = 0; several < 2; several++) {
+		struct trace t = go_trace(14);
+		const struct cc_piece *path, *p[2] = { 0 };
+		const struct cc_request *const *r;
+		struct path_buf buf = { 0 };
+		size_t cnt;
+
+		for (int g = 1; g <= 3; g++)
+			go_got(&t, g, T0 + g - 1, 0);
+		go_takes_at(&t, 2, CH_A, 0x10, 1);
+		go_puts_at(&t, 2, CH_A, 0x10, 1);
+		go_takes_at(&t, 2, CH_A, 0x10, 2);
+		if (several)
+			go_takes_at(&t, 4, CH_A, 0x18, 2);
+		GO_WAITS(&t, WAIT_CHAN, 3, T2, 3, 6, 2, 6, T2, CH_A);
+		go_gives(&t, 2, 3, CH_A, 0x99, 6);
+		GO_WAITS(&t, WAIT_CHAN, 1, T0, 4, 9, 3, 9, T0, CH_A);
+		go_gives(&t, 3, 1, CH_A, 0x98, 9);
+		request(&t, 1, 12, T0);
+		assert_path_keep(&t, R, "g1:cpu[1,4) g2:cpu[4,6) g3:cpu[6,9) g1:cpu[9,12)");
+		r = engine_requests(trace_engine(&t), &cnt);
+		path = request_path(r[0], &buf);
+		cnt = 0;
+		for (size_t i = 0; i < r[0]->path_cnt && cnt < 2; i++)
+			if (path[i].cls == WAIT_CHAN)
+				p[cnt++] = &path[i];
+		cr_assert_eq(cnt, 2);
+		cr_expect(p[0]->holder_tid && p[0]->holder_tid != p[1]->holder_tid);
+		cr_expect_eq(p[1]->holder_tid, p[1]->waker_tid);
+		for (int i = 0; i < 2; i++)
+			cr_expect_eq(!!(p[i]->evidence & CC_EV_BIT(LET_GO_LAST)), several);
+		path_buf_done(&buf);
+		trace_done(&t);
+	}
+}
+
+/* g2 does R's work and gives what came out of it to g3, who gave Q its own just before: that is no
+ * time of R's. */
+Test(go_walk, work_that_goes_on_was_with_whom_it_comes_from)
+{
+	struct trace t = go_trace(16);
+
+	for (int g = 1; g <= 3; g++)
+		go_got(&t, g, T0 + g - 1, 0);
+	go_got(&t, 5, T3, 0);
+	trace_request(&t, Q, 1, 1, T3, 9, T3);
+	GO_WAITS(&t, WAIT_CHAN, 2, T1, 1, 2, 1, 2, T1, CH_A);
+	go_gives(&t, 1, 2, CH_A, 0x91, 2);
+	GO_WAITS(&t, WAIT_CHAN, 3, T2, 1, 5, 5, 5, T2, CH_B);
+	go_gives(&t, 5, 3, CH_B, 0x92, 5);
+	GO_WAITS(&t, WAIT_CHAN, 5, T3, 5, 6, 3, 6, T3, CH_A + 8);
+	go_gives(&t, 3, 5, CH_A + 8, 0x93, 6);
+	GO_WAITS(&t, WAIT_SLEEP, 2, T1, 3, NEVER, NOBODY, 7, T1, 0);
+	GO_WAITS(&t, WAIT_CHAN, 3, T2, 6, 8, 2, 8, T2, CH_B);
+	go_gives(&t, 2, 3, CH_B, 0x94, 8);
+	GO_WAITS(&t, WAIT_CHAN, 1, T0, 3, 10, 3, 10, T0, CH_C);
+	go_gives(&t, 3, 1, CH_C, 0x95, 10);
+	request(&t, 1, 12, T0);
+	assert_path(&t, R, "g1:cpu[1,3) g2:sleep[3,7) g2:cpu[7,8) g3:cpu[8,10) g1:cpu[10,12)");
+}
+
+/* time.AfterFunc, the end of a context: who ends the wait was made when it was time. */
+Test(go_walk, a_goroutine_that_none_made_is_a_timers)
+{
+	struct trace t = go_trace(14);
+	const struct cc_piece *p;
+
+	go_got(&t, 1, T0, 0);
+	go_born(&t, 2, NOBODY, 6, 7, T1);
+	GO_WAITS(&t, WAIT_CHAN, 1, T0, 3, 8, 2, 8, T0, CH_A);
+	request(&t, 1, 10, T0);
+	assert_path_keep(&t, R, "g1:cpu[1,3) g2:sleep[3,6) g2:runq[6,7) g2:cpu[7,8) g1:cpu[8,10)");
+	p = trace_piece(&t, R, WAIT_SLEEP);
+	cr_expect_eq(p->waker_kind, CC_WAKER_TIMER);
+	cr_expect_eq(p->ended, CC_ENDED_TIMEOUT);
+	cr_expect_geq(p->confidence, 90);
+	trace_done(&t);
+}
+
 Test(go_walk, a_new_goroutine_queues_first)
 {
 	struct trace t = go_trace(20);
