@@ -134,14 +134,17 @@ static __always_inline void go_check(struct cc_bpf_go *go, struct task_struct *c
 				     __u64 goid)
 {
 	__u32 level = BPF_CORE_READ(cur, thread_pid, level);
-	__u64 m = go_read(g, go->at.g_m);
+	__u64 m = go_read(g, go->at.g_m), id;
 	struct upid u = { .nr = cur->pid };
 
 	if (level)
 		bpf_probe_read_kernel(&u, bpf_core_type_size(struct upid),
 				      &cur->thread_pid->numbers[level & 31]);
+	id = go_read(m, go->at.m_procid);
+	if (!id && !goid)
+		return; /* made by C: it has a scheduler's g some time before it knows its number */
 	/* a g that is no goroutine (g0, a signal's) is not what runs on m */
-	if (go_read(m, go->at.m_procid) == (__u32)u.nr && (!goid || go_read(m, go->at.m_curg) == g))
+	if (id == (__u32)u.nr && (!goid || go_read(m, go->at.m_curg) == g))
 		go->good++;
 	else
 		go->bad++;

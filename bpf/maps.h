@@ -152,15 +152,14 @@ static __always_inline void ring_commit(void *ring, void *rec, __u64 quarter, __
 	bpf_ringbuf_submit(rec, flags);
 }
 
-/* The large ring takes over from the small one, from where it stands now: *over is that position, and
- * one more. User space makes it 0 when it has drained both; a program that looked just before that
- * still writes to the large one, and later ones on its CPU to the small one. By the position such
- * a straggler is known from what comes after the small ring's. */
+/* The large ring takes over from the small one, from where it stands now: *over is that position,
+ * and one more. User space makes it 0 when it has drained both; a program that looked just before
+ * that still writes to the large one, and later ones on its CPU to the small one. By the position
+ * such a straggler is known from what comes after the small ring's. */
 static __always_inline void pair_over(void *large, volatile __u64 *over)
 {
 	if (!*over)
-		__sync_val_compare_and_swap(over, 0,
-					    bpf_ringbuf_query(large, BPF_RB_PROD_POS) + 1);
+		__sync_val_compare_and_swap(over, 0, bpf_ringbuf_query(large, BPF_RB_PROD_POS) + 1);
 }
 
 /* Room for a record in @small, or in @large. */

@@ -347,7 +347,8 @@ static int add_rings(struct loader *l)
 		uint64_t *over;
 	} in_order[] = {
 		[RING_CONTROL] = { l->skel->maps.control, NULL },
-		[RING_REQUESTS] = { l->skel->maps.requests, (uint64_t *)&l->skel->bss->requests_over },
+		[RING_REQUESTS] = { l->skel->maps.requests,
+				    (uint64_t *)&l->skel->bss->requests_over },
 		[RING_EVENTS] = { l->skel->maps.events, NULL },
 		[RING_EVENTS_SMALL] = { l->skel->maps.events_small,
 					(uint64_t *)&l->skel->bss->events_over },

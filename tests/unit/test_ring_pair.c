@@ -20,7 +20,7 @@ struct pair {
 	struct ring large, small;
 	uint64_t told[64];
 	int told_cnt;
-	uint64_t at;                  /* when this one is told, */
+	uint64_t at;                       /* when this one is told, */
 	void (*meanwhile)(struct pair *p); /* a CPU does this */
 };
 
@@ -168,7 +168,8 @@ Test(ring_pair, nothing_is_told_before_a_record_that_is_only_reserved)
 	expect_in_order(&p, 3);
 }
 
-/* A straggler and its CPU's next record, both written between two looks at how far the rings are. */
+/* A straggler and its CPU's next record, both written between two looks at how far the rings are.
+ */
 Test(ring_pair, how_far_the_small_one_goes_is_seen_before_the_large_one)
 {
 	struct pair p;
