@@ -225,7 +225,9 @@ Test(known_answers, 16_no_wake_seen)
 	trace_on(&t, T2, 10);
 	trace_wait(&t, T2, NR_UNKNOWN, 20, NEVER, 30, 0);
 	trace_stop_on(&t, T2, 40);
-	assert_walk(&t, T2, 10, 40, "2:cpu[10,20) 2:blocked[20,30) 2:cpu[30,40)");
+	assert_walk_keep(&t, T2, 10, 40, "2:cpu[10,20) 2:blocked[20,30) 2:cpu[30,40)");
+	cr_expect_eq(trace_walk_piece(&t, T2, 10, 40, WAIT_BLOCKED).ended, CC_ENDED_RAN);
+	trace_done(&t);
 }
 
 Test(known_answers, 17_woken_while_running)

@@ -359,6 +359,18 @@ Test(lock_kinds, a_condition_taken_in_turn_is_cut_where_it_is_let_go)
 	}
 }
 
+Test(lock_kinds, a_semaphore_taken_in_turn_is_cut_there_too)
+{
+	struct trace t = four();
+
+	futex(&t, T1, WORD, 9, 0, 1, 5, T2); /* a shared one's word, when nobody may have it */
+	futex(&t, T0, WORD, 9, 0, 2, 9, T1);
+	stop(&t);
+	assert_walk_keep(&t, T0, 0, 12, "0:cpu[0,2) 2:cpu[2,5) 1:cpu[5,9) 0:cpu[9,12)");
+	cr_expect_eq(trace_walk_piece(&t, T0, 0, 12, WAIT_SEMA).holder_tid, TID(T2));
+	trace_done(&t);
+}
+
 Test(lock_kinds, who_gives_work_and_waits_for_none_takes_no_turn)
 {
 	struct trace t = four();
