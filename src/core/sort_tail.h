@@ -61,7 +61,23 @@ SORT_INLINE size_t merge_pass(const struct runs *r, const char *from, char *to)
 	return runs;
 }
 
-#define RUN_LEAST 8 /* elements, on average: below it runs are chance */
+#define RUN_LEAST 8    /* elements, on average: below it runs are chance, and are made */
+#define SORTED_MOST 64 /* bytes of an element */
+
+/* Runs of RUN_LEAST elements, of equal ones in their order. */
+SORT_INLINE void make_runs(const struct runs *r, char *base)
+{
+	_Alignas(uint64_t) char one[SORTED_MOST];
+
+	for (size_t i = 0; i < r->cnt; i++) {
+		char *first = base + i / RUN_LEAST * RUN_LEAST * r->size, *at = base + i * r->size;
+
+		memcpy(one, at, r->size);
+		for (; at > first && r->cmp(at - r->size, one) > 0; at -= r->size)
+			memcpy(at, at - r->size, r->size);
+		memcpy(at, one, r->size);
+	}
+}
 
 /* As qsort(), which keeps equal ones in order here; the fewer runs there are, the faster. */
 SORT_INLINE void sort_runs(char *base, size_t cnt, size_t size, compare_fn *cmp)
@@ -74,11 +90,13 @@ SORT_INLINE void sort_runs(char *base, size_t cnt, size_t size, compare_fn *cmp)
 		runs++;
 	if (runs <= 1)
 		return;
-	tmp = runs <= cnt / RUN_LEAST ? malloc(cnt * size) : NULL;
+	tmp = size <= SORTED_MOST ? malloc(cnt * size) : NULL;
 	if (!tmp) {
 		qsort(base, cnt, size, cmp);
 		return;
 	}
+	if (runs > cnt / RUN_LEAST)
+		make_runs(&r, base);
 	for (to = tmp; merge_pass(&r, from, to) > 1;) {
 		char *swap = from;
 
