@@ -266,9 +266,12 @@ def case_tier(tier):
 
 
 def case_loss():
-    t = Trace(["short", "1500"], "--ring", "32768", "--slow-drain", "60", "--stack-min", "1000000000")
-    check_order(t)
-    lost = sum(e["lost_cnt"] for e in t.rec["episode"])
+    for _ in range(4):  # where the machine is busy the load does little
+        t = Trace(["short", "1500"], "--ring", "32768", "--slow-drain", "60", "--stack-min", "1000000000")
+        check_order(t)
+        lost = sum(e["lost_cnt"] for e in t.rec["episode"])
+        if lost > 1000:
+            break
     told = t.counter(1)
     print(f"{len(t.rec['episode'])} waits told, {lost} folded into them, {told} counted as lost, "
           f"{t.counter(23)} switches not shown by the kernel")

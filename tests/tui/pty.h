@@ -152,7 +152,7 @@ CC_UNUSED static bool is_there(struct screen *s, int y, const char *what)
 /* Until @what is on row @y, or on any (-1); a screen may come in several parts. */
 CC_UNUSED static bool wait_row(struct screen *s, int y, const char *what)
 {
-	int64_t end = now_ms() + 20000; /* a busy machine */
+	int64_t end = now_ms() + 60000; /* a busy machine */
 	while (!is_there(s, y, what) && now_ms() < end && !s->eof)
 		pump(s, 50, 0);
 	return is_there(s, y, what);
@@ -166,7 +166,7 @@ CC_UNUSED static void settle(struct screen *s) { pump(s, 10000, 500); }
 /* Until more than @bytes were written in all, and it is quiet again. */
 CC_UNUSED static void wait_written(struct screen *s, size_t bytes)
 {
-	int64_t end = now_ms() + 20000; /* a busy machine */
+	int64_t end = now_ms() + 60000; /* a busy machine */
 	while (s->bytes <= bytes && now_ms() < end && !s->eof)
 		pump(s, 50, 0);
 	settle(s);
@@ -193,7 +193,7 @@ CC_UNUSED static void resize(struct screen *s, int w, int h)
 CC_UNUSED static int finish(struct screen *s, struct rusage *ru)
 {
 	int status = -1;
-	int64_t end = now_ms() + 20000; /* a busy machine */
+	int64_t end = now_ms() + 60000; /* a busy machine */
 	while (now_ms() < end) {
 		pump(s, 20, 0);
 		if (wait4(s->pid, &status, WNOHANG, ru) == s->pid) {
