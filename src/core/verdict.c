@@ -162,6 +162,12 @@ static void say_runq(struct out *o, const struct snapshot *s, const struct snap_
 		say(o, ", then moved to another CPU");
 }
 
+/* What is waited for is that something happens, not that somebody lets go of it. */
+static bool nobody_has(unsigned int cls)
+{
+	return cls == WAIT_COND || cls == WAIT_CHAN || cls == WAIT_SELECT;
+}
+
 static void say_lock(struct out *o, const struct snapshot *s, const struct snap_piece *p,
 		     const struct snap_dominant *d)
 {
@@ -175,10 +181,11 @@ static void say_lock(struct out *o, const struct snapshot *s, const struct snap_
 	}
 	if (p->p.holder_tid)
 		say(o, " held by %s", snap_task_text(s, &p->holder).s);
-	else
+	else if (!nobody_has(p->p.cls))
 		say(o, ", holder not known");
 	if (!p->p.holder_tid && p->p.waker_tid)
-		say(o, ", released by %s", snap_task_text(s, &p->waker).s);
+		say(o, ", %s by %s", nobody_has(p->p.cls) ? "ended" : "released",
+		    snap_task_text(s, &p->waker).s);
 	say_part(o, d);
 }
 

@@ -63,6 +63,18 @@ Test(verdict, a_holder_that_is_not_known_is_not_named)
 	fixture_free(f);
 }
 
+Test(verdict, what_comes_through_a_channel_has_no_holder)
+{
+	struct snap_fixture *f = fixture_new();
+
+	f->p[1].p.holder_tid = 0;
+	f->p[1].p.cls = f->r.dominant.cls = WAIT_CHAN;
+	f->r.root = f->r.dominant;
+	cr_expect_str_eq(verdict(f),
+			 "chan 141.0 of 211.4 ms (67%): cart_mutex, ended by worker/4249");
+	fixture_free(f);
+}
+
 /* Whom a sentence names has done what it says, not all that others did too. */
 Test(verdict, the_part_of_whom_it_names)
 {
