@@ -93,6 +93,9 @@ for pair, n in direct.items():
     check(len(chan) == told[pair], f"direct: {len(chan)} waits of the receiver, {told[pair]} items given to it")
     check(all(r["waker"] == pair[0] and r["wake"] for r in chan), "direct: a wait not ended by the sender")
 
+for pair, n in collections.Counter((a, b) for a, b in L["called"]).items():
+    check(told[pair] + taken[pair] == n, f"called by C: {pair}: {n} items, {told[pair]} given, {taken[pair]} taken")
+
 truth = collections.Counter((a, b) for a, b in L["item pool"])
 givers = {a for a, _ in truth}
 chans = {r["chan"] for r in items if r["goid"] in givers and r["what"] == SENT}
@@ -174,7 +177,9 @@ check(len(unseen) <= 2 and not {r["goid"] for r in unseen} & {g for g, *_ in L["
 slow = [r for r in slow if r not in unseen]
 bare = [r for r in slow if r["ustack"] not in keys and not r["flags"] & OPEN]
 check(not bare, f"slow waits without their stack: {[((r['wake'] or r['in']) - r['out'], r['class'], r['wake'] > 0, r['ustack']) for r in bare]}")
-check(all(s["full"] for s in R["stack"]), f"stacks: {R['stack']}")
+# whom a thread of C's called has no start of its own: C is beneath
+from_c = {r["ustack"] for g, _ in L["called"] for r in waits[g]}
+check(all(s["full"] for s in R["stack"] if s["key"] not in from_c), f"stacks: {R['stack']}")
 
 for text in bad[:20]:
     print(text)

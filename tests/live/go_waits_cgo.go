@@ -1,23 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //go:build cgo
 
-// With go_waits.go: a program that the C compiler's linker puts together, and that waits in C, too.
+// With go_waits.go: a program that the C compiler's linker puts together, that waits in C, too, and is
+// called by threads that are C's.
 package main
 
 /*
+#include <pthread.h>
 #include <time.h>
+
+extern void calledBack(int);
 
 static void nap(long ns)
 {
 	struct timespec t = { 0, ns };
 	nanosleep(&t, 0);
 }
+
+static void *call_back(void *times)
+{
+	for (int i = 0; i < *(int *)times; i++) {
+		calledBack(i);
+		nap(300000);
+	}
+	return 0;
+}
+
+static void threads(int times)
+{
+	pthread_t t[2];
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], 0, call_back, &times);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], 0);
+}
 */
 import "C"
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-func init() { more = append(more, calls) }
+func init() { more = append(more, calls, callbacks) }
 
 // calls: a goroutine that waits in C is in a system call for all that Go knows, and keeps its thread.
 func calls(n int, wg *sync.WaitGroup) {
@@ -33,4 +58,34 @@ func calls(n int, wg *sync.WaitGroup) {
 			o.say("call %d %d %d", me, from, monotonic())
 		}
 	}()
+}
+
+var called = make(chan *int64)
+
+// callbacks: threads of C's that call Go run a goroutine that none has made, now this, now that one.
+func callbacks(n int, wg *sync.WaitGroup) {
+	wg.Add(2)
+	go func() {
+		defer wg.Done()
+		C.threads(C.int(n))
+		close(called)
+	}()
+	go func() {
+		defer wg.Done()
+		me := goid()
+		var o own
+		defer o.end()
+		for from := range called {
+			o.say("called %d %d", *from, me)
+		}
+	}()
+}
+
+//export calledBack
+func calledBack(i C.int) {
+	me := goid()
+	if i%2 == 0 {
+		say("wait sleep %d %d", me, timed(func() { time.Sleep(2 * time.Millisecond) }))
+	}
+	called <- &me
 }
