@@ -60,8 +60,12 @@ def durations(what, cls, every=True):
     check(L[f"wait {what}"], f"{what}: nothing logged")
     for g, rows in per_goroutine(f"wait {what}").items():
         seen = [r for r in waits[g] if cls(r)]
-        # one that comes late finds what it wants there already and does not wait at all
-        sure = len(rows) if every else sum(r[0] >= 1000000 for r in rows)
+        # one that comes late finds what it wants there already and does not wait at all; that it came late
+        # because it had no CPU takes as long as a wait, but does so seldom
+        sure = len(rows)
+        if not every:
+            sure = sum(r[0] >= 1000000 for r in rows)
+            sure -= max(1, sure // 20)
         check(sure <= len(seen) <= len(rows), f"{what}: goroutine {g} waited {len(rows)} times, {len(seen)} seen")
         if len(seen) == len(rows):
             for r, row in zip(seen, rows):
