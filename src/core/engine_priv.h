@@ -166,9 +166,6 @@ uint32_t wakes_lock_of(const struct engine *e, const struct task *t, const struc
 struct wait_kind engine_classify(const struct engine *e, const struct task *t,
 				 const struct episode *ep);
 
-/* The request that @t touched last at @at or before is over, or it touched none. */
-bool owner_is_free(const struct engine *e, const struct task *t, cc_ns at);
-
 /* @ep is a wait in which @t had let go of what it worked on. */
 bool owner_is_idle(const struct engine *e, const struct task *t, const struct episode *ep);
 

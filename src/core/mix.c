@@ -33,13 +33,38 @@ static void go_mix(const struct engine *e, const struct task *t, cc_ns a, cc_ns 
 	}
 }
 
+struct between { /* two operations of a thread on sockets */
+	cc_ns since, until;
+	bool nothing; /* to do: it answered last, or had none */
+};
+
+/* By the operations alone: to look each request up takes as long as all else. */
+static struct between between_at(const struct task *t, cc_ns at)
+{
+	uint32_t i = task_touch_from(t, at + 1);
+	const struct sock_touch *last = i ? &t->touches.p[i - 1] : NULL;
+
+	return (struct between){
+		.since = last ? last->t : 0,
+		.until = i < t->touches.cnt ? t->touches.p[i].t : CC_NEVER,
+		.nothing = !last || (touch_is_server(last) && last->op == CC_OP_SEND),
+	};
+}
+
+/* @b: what was found for a time near @at; all 0: nothing was. */
+static bool has_nothing(const struct task *t, cc_ns at, struct between *b)
+{
+	if (at < b->since || at >= b->until)
+		*b = between_at(t, at);
+	return b->nothing;
+}
+
 /* To a request it is no reason that a thread had nothing to do, to the thread it is sleep: in an
  * event loop, or at a condition variable when it works for no request. A goroutine's say which. */
-static char letter_of(const struct engine *e, const struct task *t, const struct episode *ep,
-		      enum wait_class cls)
+static char letter_of(const struct task *t, const struct episode *ep, enum wait_class cls,
+		      struct between *b)
 {
-	if (cls == WAIT_EPOLL ||
-	    (cls == WAIT_COND && !ep_is_go(ep) && owner_is_free(e, t, ep->out)))
+	if (cls == WAIT_EPOLL || (cls == WAIT_COND && !ep_is_go(ep) && has_nothing(t, ep->out, b)))
 		return 'S';
 	return wait_class_letter(cls);
 }
@@ -52,6 +77,7 @@ static unsigned int number_of(char letter)
 static unsigned int group_of(const struct engine *e, const struct task *t,
 			     const struct tl_piece *tp)
 {
+	struct between b = { 0 };
 	char letter = '?';
 
 	if (tp->kind == TL_RUN)
@@ -59,7 +85,7 @@ static unsigned int group_of(const struct engine *e, const struct task *t,
 	else if (tp->kind == TL_RUNQ)
 		letter = 'R';
 	else if (tp->kind == TL_BLOCKED)
-		letter = letter_of(e, t, tp->ep, engine_classify(e, t, tp->ep).cls);
+		letter = letter_of(t, tp->ep, engine_classify(e, t, tp->ep).cls, &b);
 	return number_of(letter);
 }
 
@@ -72,21 +98,26 @@ struct known_wait { /* of a task's waits that nothing is told beside: alike, the
 	uint8_t cls; /* 1 + its number; 0: free */
 };
 
+struct known { /* of one task */
+	struct known_wait waits[WAITS_KNOWN];
+	struct between between;
+};
+
 /* group_of() the wait @ep of thread @t, for waits that are met one after the other. */
 static unsigned int group_again(const struct engine *e, const struct task *t,
-				const struct episode *ep, struct known_wait known[WAITS_KNOWN])
+				const struct episode *ep, struct known *known)
 {
-	struct known_wait *k = &known[(ep->key ^ (uint16_t)ep->syscall) % WAITS_KNOWN];
+	struct known_wait *k = &known->waits[(ep->key ^ (uint16_t)ep->syscall) % WAITS_KNOWN];
 	enum wait_class cls;
 
 	if (!ep->side && k->cls && k->key == ep->key && k->syscall == ep->syscall &&
 	    k->kind == ep_kind(ep))
-		return number_of(letter_of(e, t, ep, k->cls - 1u));
+		return number_of(letter_of(t, ep, k->cls - 1u, &known->between));
 	cls = engine_classify(e, t, ep).cls;
 	if (!ep->side)
 		*k = (struct known_wait){ ep->key, ep->syscall, (uint8_t)ep_kind(ep),
 					  (uint8_t)(cls + 1) };
-	return number_of(letter_of(e, t, ep, cls));
+	return number_of(letter_of(t, ep, cls, &known->between));
 }
 
 static void mix_directly(const struct engine *e, const struct task *t, cc_ns lo, cc_ns hi,
@@ -141,7 +172,7 @@ void engine_task_mix(const struct engine *e, uint32_t tid, cc_ns lo, cc_ns hi, c
 static void mix_of_episodes(const struct engine *e, const struct task *t, cc_ns at, uint32_t first,
 			    uint32_t n, cc_ns mix[9])
 {
-	struct known_wait known[WAITS_KNOWN] = { 0 };
+	struct known known = { 0 };
 
 	for (uint32_t i = first; i < first + n; at = t->eps.p[i].in, i++) {
 		const struct episode *ep = &t->eps.p[i];
@@ -159,7 +190,7 @@ static void mix_of_episodes(const struct engine *e, const struct task *t, cc_ns 
 			continue;
 		}
 		if (end > ep->out)
-			mix[group_again(e, t, ep, known)] += end - ep->out;
+			mix[group_again(e, t, ep, &known)] += end - ep->out;
 		mix[1] += ep->in - end;
 	}
 }

@@ -23,7 +23,8 @@ static bool says_owner(const struct engine *e, const struct sock_touch *s)
 	return s->cookie && requests_link_agreed(&e->reqs, touch_id(s), s->socket);
 }
 
-bool owner_is_free(const struct engine *e, const struct task *t, cc_ns at)
+/* The request that @t touched last at @at or before is over, or it touched none. */
+static bool is_free(const struct engine *e, const struct task *t, cc_ns at)
 {
 	uint32_t i = task_touch_from(t, at + 1);
 	const struct req *r;
@@ -43,7 +44,7 @@ bool owner_is_idle(const struct engine *e, const struct task *t, const struct ep
 	if (!ep_blocked(ep))
 		return false;
 	idle = engine_classify(e, t, ep).idle;
-	return idle == IDLE_LOOP || (idle == IDLE_WHEN_FREE && owner_is_free(e, t, ep->out));
+	return idle == IDLE_LOOP || (idle == IDLE_WHEN_FREE && is_free(e, t, ep->out));
 }
 
 bool owner_one_turn(const struct task *t, cc_ns from, cc_ns to)
