@@ -95,7 +95,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(NAGLE, 75, "about 40 ms: maybe a small write, held back until one is acknowledged")     \
 	X(SUSPENDED, 75, "the machine slept meanwhile: its clock stood still")                    \
 	X(HERD, 80, "woken with others: who of them it was for, what they did next tells")        \
-	X(QUEUE_UNFED, 50, "no hand-over seen, nor who gives its thread work: it lay queued")     \
+	X(QUEUE_UNFED, 75, "no hand-over seen, nor who gives its thread work: it lay queued")     \
 	X(TOGETHER, 0, "maybe worked on together with the one that was over right before it")     \
 	X(ELSEWHERE, 0, "its thread was free, or is fed by another: some other task had it")      \
 	X(WAKE_MISSED, 60, "events of others were lost meanwhile: a wake may be missing")         \
@@ -113,7 +113,7 @@ enum cc_waker { CC_WAKERS(X) CC_WAKER_CNT };
 	X(LATE_NONE, 0, "was read before tracing began: no thread seems to have it")              \
 	X(LATE_SHARED, 0, "was read before tracing began: several processes have its connection") \
 	X(READER, 75, "lies unread: this thread reads requests there, by all that is known")      \
-	X(LET_GO_LAST, 86, "who let the lock go last: others may have had it with it or before")  \
+	X(LET_GO_LAST, 89, "who let the lock go last: others may have had it with it or before")  \
 	X(IN_TURN, 89, "it is taken in turn: who ended this had it since it was let go before")   \
 	X(APART, 89,                                                                              \
 	  "a lock of several processes, not all at this address: a holder may be missing")        \
